@@ -1,0 +1,57 @@
+// A place where a model can run: memory, and the operations on it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "kernels/error.h"
+#include "kernels/ops.h"
+#include "kernels/tensor.h"
+
+namespace vitrine {
+
+struct DeviceInfo {
+    std::string name;               // "cpu", "reference", "cuda"
+    std::string description;        // for people: "CPU AVX-512 VNNI · 2 threads"
+    std::uint64_t memory_total = 0; // bytes
+    std::uint64_t memory_free = 0;  // bytes free now, as the system tells it
+    std::int32_t threads = 0;
+};
+
+// Owned by one thread at a time; handles outlive neither the device nor each other's uses.
+class Device : public Ops {
+  public:
+    virtual DeviceInfo info() const = 0;
+
+    // Copies a matrix to the device, regrouped. OutOfMemory where it does not fit; nothing is left behind.
+    virtual Result<Weight> upload(const HostTensor& tensor) = 0;
+    virtual Result<Buffer> allocate(std::size_t floats) = 0;  // not zeroed
+    virtual Result<KvCache> make_kv(const KvShape& shape) = 0;
+
+    // `count` floats from `first` as host memory: valid until the next step. After finish_step() only.
+    virtual std::span<const float> read(const BufferStorage& buffer, std::size_t first, std::size_t count) = 0;
+    virtual void write(BufferStorage& buffer, std::size_t first, std::span<const float> values) = 0;
+
+    // Test and inspection hooks for the cache. `token` counts inside the block; out is [head_dim].
+    virtual void fill_kv(KvStorage& kv, float value) = 0;
+    virtual void read_kv(const KvStorage& kv, std::int32_t layer, bool value_not_key, std::int32_t block,
+                         std::int32_t kv_head, std::int32_t token, std::span<float> out) = 0;
+
+    // One row of an uploaded matrix as float32: for the embedding and for tests of the regrouped layouts.
+    virtual void read_row(const WeightStorage& w, std::int64_t row, std::span<float> out) = 0;
+
+    // One pass over `bytes` of memory of the kind that weights have, with all threads: seconds taken.
+    // The area is made at the first call, and is far larger than the caches when bytes is.
+    virtual Result<double> read_pass(std::uint64_t bytes) = 0;
+};
+
+// Plain operations: dequantized weights times float32 activations in a fixed order. Slow, and the yardstick.
+// threads 0: as many as the machine has.
+Result<std::unique_ptr<Device>> make_reference_device(int threads);
+
+// Highway kernels, integer dot products where the processor has them, a thread pool.
+Result<std::unique_ptr<Device>> make_cpu_device(int threads);
+
+}  // namespace vitrine
