@@ -1,0 +1,80 @@
+// Text to token ids and back.
+//
+// Byte-level BPE (Radford et al. 2019, "Language models are unsupervised multitask learners"; merges after
+// Sennrich et al. 2016) behind a pre-tokenizer that the file names. Linear time and constant stack for any
+// text, one-character-class megabytes included.
+//
+// Control tokens (types Control and Unknown) are found in a text only where the caller trusts it: text that
+// a user typed never becomes one. User-defined tokens are found everywhere, as the reference libraries do.
+// Matching is leftmost first, longest at a position; the text between matches is encoded piece by piece.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/ids.h"
+#include "core/base/result.h"
+#include "core/io/vocabulary.h"
+
+namespace vitrine {
+
+// Half-open byte range of a text.
+struct ByteRange {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+};
+
+// A text of which only some parts may spell control tokens. Ranges ascend and do not touch each other.
+struct TrustedText {
+    std::string text;
+    std::vector<ByteRange> trusted;
+};
+
+class Tokenizer {
+  public:
+    // Unsupported: a vocabulary kind or pre-tokenizer that is not known (never guessed; an absent
+    // pre-tokenizer name falls back to "gpt2" with a warning). BadFile: merges or ids that do not fit.
+    static Result<std::unique_ptr<Tokenizer>> make(VocabularyData data);
+    virtual ~Tokenizer() = default;
+
+    // Nothing is added that is not asked for. add_special: BOS in front and EOS behind where the vocabulary
+    // asks for them (never a second BOS in front of one).
+    virtual std::vector<TokenId> encode(std::string_view text, bool parse_special, bool add_special) const = 0;
+    // Control tokens from trusted ranges alone (every byte of the spelling must be trusted); then BOS in
+    // front where the vocabulary asks for one and the text did not bring it.
+    virtual std::vector<TokenId> encode_prompt(const TrustedText& text) const = 0;
+
+    // The bytes of one token: may be a part of a character. Control tokens give their spelling. A bad id
+    // gives an empty string.
+    virtual std::string_view bytes(TokenId id) const = 0;
+    // All bytes together as UTF-8, invalid sequences as U+FFFD (one per maximal subpart), the first space
+    // dropped where the vocabulary's dummy prefix put it.
+    virtual std::string decode(std::span<const TokenId> ids) const = 0;
+    // True where the first piece of a text carries a space that the text did not have (SentencePiece).
+    virtual bool has_space_prefix() const = 0;
+
+    std::int32_t size() const;                           // ids are [0, size)
+    bool valid(TokenId id) const { return id.value >= 0 && id.value < size(); }
+    TokenType type(TokenId id) const;
+    bool is_control(TokenId id) const { return type(id) == TokenType::Control || type(id) == TokenType::Unknown; }
+    // End-of-generation ids, ascending: eos, eot, eom, the file's further ids, and control tokens with a
+    // published end name. Spelling alone never makes an ordinary token one.
+    std::span<const TokenId> end_of_generation() const { return eog_; }
+    bool is_end_of_generation(TokenId id) const;
+    // Lowest id with exactly this text (as users see it), if any.
+    virtual std::optional<TokenId> find(std::string_view text) const = 0;
+    const VocabularyData& vocabulary() const { return data_; }
+    const std::vector<std::string>& warnings() const { return warnings_; }
+
+  protected:
+    explicit Tokenizer(VocabularyData data);
+    VocabularyData data_;
+    std::vector<TokenId> eog_;
+    std::vector<std::string> warnings_;
+};
+
+}  // namespace vitrine
