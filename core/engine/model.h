@@ -1,0 +1,65 @@
+// A model that is ready to answer: weights on a device, tokenizer, template.
+//
+// After load() nothing touches the file any more: it may be moved, replaced or truncated.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/io/model_config.h"
+#include "core/model/weights.h"
+#include "core/text/chat_template.h"
+#include "core/text/tokenizer.h"
+#include "kernels/device.h"
+
+namespace vitrine {
+
+struct LoadOptions {
+    std::string device = "auto";   // "auto", "cpu", "reference"
+    int threads = 0;               // 0: one for each core
+    LoadProgress progress;
+};
+
+class Model {
+  public:
+    static Result<std::shared_ptr<Model>> load(const std::filesystem::path& path, const LoadOptions& options);
+    // Tokenizer and template only; weights() and device() must not be used.
+    static Result<std::shared_ptr<Model>> load_vocabulary(const std::filesystem::path& path);
+
+    const std::filesystem::path& path() const { return path_; }
+    std::string display_name() const;                       // general.name, else the file's name
+    const ModelConfig& config() const { return config_; }
+    const Tokenizer& tokenizer() const { return *tokenizer_; }
+    // Null where the file has none; template_error() says why where it has one that does not parse.
+    const ChatTemplate* chat_template() const { return template_.get(); }
+    const std::string& template_error() const { return template_error_; }
+    bool has_weights() const { return device_ != nullptr; }
+    Device& device() { return *device_; }
+    const Weights& weights() const { return weights_; }
+    std::uint64_t file_weights_bytes() const { return file_weights_bytes_; }
+    std::uint64_t parameters() const { return parameters_; }
+    const std::string& weights_format() const { return weights_format_; }  // "Q4_1"
+    std::uint64_t content_hash() const { return content_hash_; }
+    const std::vector<std::string>& warnings() const { return warnings_; }
+
+  private:
+    Model() = default;
+    std::filesystem::path path_;
+    ModelConfig config_;
+    std::unique_ptr<Tokenizer> tokenizer_;
+    std::unique_ptr<ChatTemplate> template_;
+    std::string template_error_;
+    std::unique_ptr<Device> device_;   // before weights_: they are freed first
+    Weights weights_;
+    std::uint64_t file_weights_bytes_ = 0;
+    std::uint64_t parameters_ = 0;
+    std::string weights_format_;
+    std::uint64_t content_hash_ = 0;
+    std::vector<std::string> warnings_;
+};
+
+}  // namespace vitrine

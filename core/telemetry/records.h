@@ -1,0 +1,77 @@
+// What the engine writes down while it runs: fixed-size records, cheap enough to be always on.
+//
+// Times are seconds of a monotonic clock since the engine was made. TTFT, ITL and the others are computed
+// from these by whoever shows them; the engine does not average.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace vitrine {
+
+enum class RecordKind : std::uint8_t { Iteration, Token, Block, Request };
+
+// One pass over the scheduler, the model and the sampler.
+struct IterationRecord {
+    std::int64_t index;
+    double start;
+    float duration;        // seconds; the phases below are parts of it
+    float schedule;
+    float embed;
+    float matrix;
+    float attention;
+    float sample;
+    std::int32_t sequences;
+    std::int32_t tokens;   // rows of this iteration
+    std::int32_t budget;   // the most rows it could have had
+    std::int32_t waiting;
+};
+
+enum class TokenOrigin : std::uint8_t { Sampled, Accepted, Corrected, Bonus };
+
+struct TokenRecord {
+    std::int64_t request;
+    std::int64_t iteration;
+    double time;
+    float interval;        // seconds since this request's previous token; TTFT for the first
+    float probability;     // the model's own, before the sampler's settings
+    std::int32_t id;
+    std::int32_t index;    // 0: first generated token
+    TokenOrigin origin;
+};
+
+enum class BlockEvent : std::uint8_t { Allocate, Share, Copy, Free, Evict };
+
+struct BlockRecord {
+    std::int64_t sequence; // −1: none
+    std::int64_t iteration;
+    double time;
+    std::int32_t block;
+    std::int32_t other;    // Copy: where it was copied from; else −1
+    std::int32_t logical;  // place in the sequence's table, −1: none
+    BlockEvent event;
+};
+
+enum class RequestEvent : std::uint8_t { Submitted, Admitted, PrefillChunk, FirstToken, Preempted, Finished, Cancelled, Failed };
+
+struct RequestRecord {
+    std::int64_t request;
+    std::int64_t iteration;
+    double time;
+    float duration;        // PrefillChunk: seconds of the iteration
+    std::int32_t tokens;   // Submitted: prompt tokens; Admitted: tokens found in the cache; PrefillChunk: rows; Finished: generated
+    RequestEvent event;
+};
+
+struct Record {
+    RecordKind kind;
+    union {
+        IterationRecord iteration;
+        TokenRecord token;
+        BlockRecord block;
+        RequestRecord request;
+    };
+};
+static_assert(std::is_trivially_copyable_v<Record> && sizeof(Record) <= 72);
+
+}  // namespace vitrine
