@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2015,SC2034,SC2119,SC2120
 # Shared by packaging/run, packaging/test and .ci/run: which Debian packages are needed and why, how they are
 # installed, how the build is configured and how its progress is shown. Sourced, never run; the caller has
 # set -euo pipefail.
@@ -89,8 +89,12 @@ apt_get() {
   local log=$1 line rest percent
   shift
   progress_begin
-  as_root env DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 apt-get -y -q \
-    -o APT::Status-Fd=1 -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 "$@" </dev/null 2>>"$log" |
+  # apt-get makes its status descriptor non-blocking, so it must not be the one that package scripts print to;
+  # sudo hands on no descriptor above 2, so it is made behind sudo.
+  # shellcheck disable=SC2016
+  as_root env DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 sh -c 'exec apt-get -y -q \
+      -o APT::Status-Fd=3 -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 "$@" 3>&1 1>&2' sh "$@" \
+    </dev/null 2>>"$log" |
     while IFS= read -r line; do
       case $line in
         dlstatus:* | pmstatus:*)
@@ -103,7 +107,6 @@ apt_get() {
             *) progress Install "$percent" "${rest#*:}" ;;
           esac
           ;;
-        *) printf '%s\n' "$line" >>"$log" ;;
       esac
     done
 }
