@@ -39,6 +39,7 @@ class Sampler {
                                                                  const SamplingParams& params);
 
   private:
+    void temper(float maximum, float temperature);
     std::vector<float> work_;
     std::vector<std::int32_t> order_;
 };
