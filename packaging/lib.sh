@@ -27,6 +27,9 @@ PACKAGES_MODEL=(
 PACKAGES_TEST=(
   "need|pip, for the test of the model download|python3-pip"
 )
+PACKAGES_CI=(
+  "need|clang's formatter, linter and fuzzer|clang clang-format clang-tidy libclang-rt-14-dev"
+)
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -86,8 +89,9 @@ as_root() {
 
 # apt_get LOG ARGUMENTS…: apt-get with its output in LOG and its progress on our one line.
 apt_get() {
-  local log=$1 line rest percent
+  local log=$1 line rest percent fetching=Download
   shift
+  if [ "$1" = update ]; then fetching="Lists"; fi
   progress_begin
   # apt-get makes its status descriptor non-blocking, so it must not be the one that package scripts print to;
   # sudo hands on no descriptor above 2, so it is made behind sudo.
@@ -103,7 +107,7 @@ apt_get() {
           [[ $percent =~ ^[0-9]+$ ]] || continue
           ((percent <= 100)) || percent=100
           case $line in
-            dlstatus:*) progress Download "$percent" "${rest#*:}" ;;
+            dlstatus:*) progress "$fetching" "$percent" "${rest#*:}" ;;
             *) progress Install "$percent" "${rest#*:}" ;;
           esac
           ;;
