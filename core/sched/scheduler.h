@@ -1,0 +1,88 @@
+// Scheduling without phases: each iteration gives every running sequence a number of tokens so that
+// `computed` catches up with `tokens`, within a token budget. A long prompt catches up in chunks, a decode by
+// one. Prefix hits start `computed` above zero; preemption sets it back to zero.
+//
+// Order: higher priority first, then earlier arrival. Sequences that need one token come before those that
+// catch up with more, so that a long prompt does not hold up the others; where the budget is too small for all
+// of them they take turns. When blocks run out, first the held
+// sequences give theirs back (oldest first), then the last in order is preempted: its tokens are kept and
+// recomputed later. A waiting sequence is admitted only when all that it has fits, so the first in order
+// always makes progress.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/kv/kv_manager.h"
+#include "core/sched/sequence.h"
+
+namespace vitrine {
+
+struct SchedulerLimits {
+    std::int32_t token_budget = 256;   // most rows of an iteration
+    std::int32_t max_running = 32;
+    std::int32_t max_outputs = 32;     // most rows with logits in an iteration, at least max_running
+};
+
+struct StepItem {
+    Sequence* sequence = nullptr;
+    std::int32_t start = 0;            // first position to compute
+    std::int32_t count = 0;
+    std::int32_t outputs = 0;          // the last `outputs` of its rows get logits
+};
+
+struct StepPlan {
+    std::vector<StepItem> items;
+    std::vector<PlannedCopy> copies;          // to be carried out, in order, before the step
+    std::vector<Sequence*> admitted;          // became running in this plan
+    std::vector<Sequence*> preempted;         // went back to waiting in this plan
+    std::vector<Sequence*> exhausted;         // alone and without room to grow: to be finished by the caller
+    std::int32_t tokens = 0;
+
+    bool empty() const { return items.empty(); }
+};
+
+// Sequences belong to the caller and stay where they are until remove().
+class Scheduler {
+  public:
+    Scheduler(KvManager& kv, const SchedulerLimits& limits) : kv_(kv), limits_(limits) {}
+
+    void add(Sequence& sequence);                    // to the waiting ones
+    // Takes it out and gives its blocks back.
+    void remove(Sequence& sequence, bool drop_cache = false);
+    // Takes a running sequence out of the schedule but lets it keep its blocks until they are needed.
+    void hold(Sequence& sequence);
+
+    StepPlan plan();
+    // The step was carried out: the items' tokens are computed now.
+    void commit(const StepPlan& plan);
+
+    std::span<Sequence* const> running() const { return running_; }
+    std::span<Sequence* const> waiting() const { return waiting_; }
+    std::span<Sequence* const> held() const { return held_; }     // oldest first
+    bool idle() const { return running_.empty() && waiting_.empty(); }
+    const SchedulerLimits& limits() const { return limits_; }
+
+  private:
+    struct Left {                                    // of this iteration
+        std::int32_t rows = 0;
+        std::int32_t outputs = 0;
+    };
+    bool drop_oldest_held();
+    bool give(Sequence& sequence, std::int32_t count, StepPlan& plan, Left& left);
+    void preempt(Sequence& sequence, StepPlan& plan);
+    bool fits(const Sequence& sequence);
+    void admit(StepPlan& plan, Left& left);
+    void schedule(Sequence& sequence, StepPlan& plan, Left& left);
+
+    KvManager& kv_;
+    SchedulerLimits limits_;
+    std::vector<Sequence*> running_;                 // in order
+    std::vector<Sequence*> waiting_;                 // in order
+    std::vector<Sequence*> held_;
+    std::int64_t iteration_ = 0;
+};
+
+}  // namespace vitrine
