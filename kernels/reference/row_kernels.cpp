@@ -18,38 +18,36 @@ namespace vitrine::reference::HWY_NAMESPACE {
 namespace {
 
 using Floats = float __attribute__((vector_size(64), aligned(4), may_alias));
-using Words = std::uint32_t __attribute__((vector_size(64), aligned(4), may_alias));
-using Halves = std::uint16_t __attribute__((vector_size(32), aligned(1), may_alias));
-using Bytes = std::uint8_t __attribute__((vector_size(16), aligned(1), may_alias));
-using SignedBytes = std::int8_t __attribute__((vector_size(16), aligned(1), may_alias));
-
 const Floats& floats_at(const float* p) { return *reinterpret_cast<const Floats*>(p); }
 Floats& floats_at(float* p) { return *reinterpret_cast<Floats*>(p); }
 
-// Sixteen halves: exponent and mantissa are moved into place and the exponent is corrected by an exact
-// multiplication, which serves subnormals too; infinity and NaN get the full exponent.
-void convert_halves(const std::byte* p, float* out) {
-    const Words h = __builtin_convertvector(*reinterpret_cast<const Halves*>(p), Words);
-    const Words moved = (h & 0x7FFFU) << 13U;
-    Floats value;
-    std::memcpy(&value, &moved, sizeof value);
-    value = value * 0x1p112F;
-    Words bits;
-    std::memcpy(&bits, &value, sizeof bits);
-    const auto special = (h & 0x7C00U) == 0x7C00U;
-    bits = special ? (moved | 0x7F800000U) : bits;
-    bits |= (h & 0x8000U) << 16U;
-    std::memcpy(out, &bits, sizeof bits);
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Conversions are exact, so here the width of a register does not matter.
+constexpr hn::CappedTag<float, kLanes> kFloat;
+constexpr std::int64_t kStep = HWY_LANES(float) < kLanes ? HWY_LANES(float) : kLanes;
+
+// out[i] = d · (q[i] − offset) + m for 16 codes.
+template <class Code>
+void scale_codes(const Code* q, float d, float offset, float m, float* out) {
+    const hn::Rebind<Code, decltype(kFloat)> code;
+    const hn::Rebind<std::int32_t, decltype(kFloat)> integer;
+    for (std::int64_t i = 0; i < kLanes; i += kStep) {
+        const auto v = hn::ConvertTo(kFloat, hn::PromoteTo(integer, hn::LoadU(code, q + i)));
+        const auto w = hn::Mul(hn::Sub(v, hn::Set(kFloat, offset)), hn::Set(kFloat, d));
+        hn::StoreU(hn::Add(w, hn::Set(kFloat, m)), kFloat, out + i);
+    }
 }
 
 void nibbles(const std::byte* p, float d, float offset, float m, float* out) {
-    const Bytes pair = *reinterpret_cast<const Bytes*>(p);
-    const Bytes low_bytes = pair & std::uint8_t{15};
-    const Bytes high_bytes = pair >> std::uint8_t{4};
-    const Floats low = __builtin_convertvector(low_bytes, Floats) - offset;
-    const Floats high = __builtin_convertvector(high_bytes, Floats) - offset;
-    floats_at(out) = low * d + m;
-    floats_at(out + 16) = high * d + m;
+    std::uint8_t low[kLanes];
+    std::uint8_t high[kLanes];
+    for (std::int64_t i = 0; i < kLanes; ++i) {
+        low[i] = static_cast<std::uint8_t>(p[i]) & 15U;
+        high[i] = static_cast<std::uint8_t>(static_cast<std::uint8_t>(p[i]) >> 4U);
+    }
+    scale_codes(low, d, offset, m, out);
+    scale_codes(high, d, offset, m, out + kLanes);
 }
 
 void dequantize(DType type, const std::byte* row, std::int64_t cols, float* out) {
@@ -60,24 +58,28 @@ void dequantize(DType type, const std::byte* row, std::int64_t cols, float* out)
             dequantize_row(type, row, cols, out);
             done = cols;
             break;
-        case DType::F16:
-            for (; done + kLanes <= cols; done += kLanes) convert_halves(row + 2 * done, out + done);
+        case DType::F16: {
+            const hn::Rebind<hwy::float16_t, decltype(kFloat)> half;
+            for (; done + kStep <= cols; done += kStep)
+                hn::StoreU(hn::PromoteTo(
+                               kFloat, hn::LoadU(half, reinterpret_cast<const hwy::float16_t*>(row) + done)),
+                           kFloat, out + done);
             break;
-        case DType::BF16:
-            for (; done + kLanes <= cols; done += kLanes) {
-                const Words h =
-                    __builtin_convertvector(*reinterpret_cast<const Halves*>(row + 2 * done), Words) << 16U;
-                std::memcpy(out + done, &h, sizeof h);
-            }
+        }
+        case DType::BF16: {
+            const hn::Rebind<hwy::bfloat16_t, decltype(kFloat)> brain;
+            for (; done + kStep <= cols; done += kStep)
+                hn::StoreU(
+                    hn::PromoteTo(kFloat,
+                                  hn::LoadU(brain, reinterpret_cast<const hwy::bfloat16_t*>(row) + done)),
+                    kFloat, out + done);
             break;
+        }
         case DType::Q8_0:
-            for (std::int64_t b = 0; b < blocks; ++b, row += 34) {
-                const float d = half_to_float(load_u16(row));
-                for (int i = 0; i < 32; i += 16) {
-                    const SignedBytes q = *reinterpret_cast<const SignedBytes*>(row + 2 + i);
-                    floats_at(out + b * 32 + i) = __builtin_convertvector(q, Floats) * d;
-                }
-            }
+            for (std::int64_t b = 0; b < blocks; ++b, row += 34)
+                for (int i = 0; i < 32; i += 16)
+                    scale_codes(reinterpret_cast<const std::int8_t*>(row) + 2 + i,
+                                half_to_float(load_u16(row)), 0.0F, 0.0F, out + b * 32 + i);
             done = cols;
             break;
         case DType::Q4_0:
