@@ -37,19 +37,22 @@ struct TrustedText {
 class Tokenizer {
   public:
     // Unsupported: a vocabulary kind or pre-tokenizer that is not known (never guessed; an absent
-    // pre-tokenizer name falls back to "gpt2" with a warning). BadFile: merges or ids that do not fit.
+    // pre-tokenizer name falls back to "gpt2" with a warning). BadFile: no tokens, or types or scores that do
+    // not fit them. What is odd but usable (merges that cannot be applied, ids outside the vocabulary, a BOS
+    // that is asked for and not there, token texts that occur twice) becomes a warning.
     static Result<std::unique_ptr<Tokenizer>> make(VocabularyData data);
     virtual ~Tokenizer() = default;
 
     // Nothing is added that is not asked for. add_special: BOS in front and EOS behind where the vocabulary
     // asks for them (never a second BOS in front of one).
-    virtual std::vector<TokenId> encode(std::string_view text, bool parse_special, bool add_special) const = 0;
+    virtual std::vector<TokenId> encode(std::string_view text, bool parse_special,
+                                        bool add_special) const = 0;
     // Control tokens from trusted ranges alone (every byte of the spelling must be trusted); then BOS in
     // front where the vocabulary asks for one and the text did not bring it.
     virtual std::vector<TokenId> encode_prompt(const TrustedText& text) const = 0;
 
     // The bytes of one token: may be a part of a character. Control tokens give their spelling. A bad id
-    // gives an empty string.
+    // gives an empty string. Lives as long as the tokenizer.
     virtual std::string_view bytes(TokenId id) const = 0;
     // All bytes together as UTF-8, invalid sequences as U+FFFD (one per maximal subpart), the first space
     // dropped where the vocabulary's dummy prefix put it.
@@ -57,23 +60,33 @@ class Tokenizer {
     // True where the first piece of a text carries a space that the text did not have (SentencePiece).
     virtual bool has_space_prefix() const = 0;
 
-    std::int32_t size() const;                           // ids are [0, size)
+    std::int32_t size() const;  // ids are [0, size)
     bool valid(TokenId id) const { return id.value >= 0 && id.value < size(); }
     TokenType type(TokenId id) const;
-    bool is_control(TokenId id) const { return type(id) == TokenType::Control || type(id) == TokenType::Unknown; }
+    bool is_control(TokenId id) const {
+        return type(id) == TokenType::Control || type(id) == TokenType::Unknown;
+    }
     // End-of-generation ids, ascending: eos, eot, eom, the file's further ids, and control tokens with a
     // published end name. Spelling alone never makes an ordinary token one.
     std::span<const TokenId> end_of_generation() const { return eog_; }
     bool is_end_of_generation(TokenId id) const;
+    // What encode() adds where it is asked to: the file's word, or what the pre-tokenizer's publisher does.
+    bool adds_bos() const { return add_bos_; }
+    bool adds_eos() const { return add_eos_; }
     // Lowest id with exactly this text (as users see it), if any.
     virtual std::optional<TokenId> find(std::string_view text) const = 0;
+    // As given, with ids outside the vocabulary taken out and without the merges (they are in other tables
+    // now).
     const VocabularyData& vocabulary() const { return data_; }
     const std::vector<std::string>& warnings() const { return warnings_; }
 
   protected:
     explicit Tokenizer(VocabularyData data);
+    void ask_for_bos(bool where_the_file_does_not_say);  // sets add_bos_ and add_eos_, with warnings
     VocabularyData data_;
     std::vector<TokenId> eog_;
+    bool add_bos_ = false;
+    bool add_eos_ = false;
     std::vector<std::string> warnings_;
 };
 

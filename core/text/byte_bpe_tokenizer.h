@@ -1,0 +1,13 @@
+// Byte-level BPE: internal to core/text, made through Tokenizer::make().
+#pragma once
+
+#include <memory>
+
+#include "core/text/tokenizer.h"
+
+namespace vitrine {
+
+// `data` is already checked by Tokenizer::make().
+Result<std::unique_ptr<Tokenizer>> make_byte_bpe_tokenizer(VocabularyData data);
+
+}  // namespace vitrine
