@@ -25,7 +25,7 @@ QStringList tracked_files() {
     QStringList files;
     QProcess git;
     git.setWorkingDirectory(root());
-    git.start(QStringLiteral("git"), {"ls-files", "-z"});
+    git.start(QStringLiteral("git"), {"ls-files", "-z", "--cached", "--others", "--exclude-standard"});
     if (git.waitForFinished(30000) && git.exitStatus() == QProcess::NormalExit && git.exitCode() == 0) {
         const QList<QByteArray> names = git.readAllStandardOutput().split('\0');
         for (const QByteArray& name : names) {

@@ -6,8 +6,8 @@
 
 namespace vitrine::repo {
 
-// Paths relative to the root, sorted: what git tracks, or where there is no git everything but build folders,
-// caches and git's own.
+// Paths relative to the root, sorted: what git tracks or would track; without git everything but build
+// folders, caches and git's own.
 QStringList tracked_files();
 
 QString root();
