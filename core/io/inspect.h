@@ -7,9 +7,10 @@
 namespace vitrine {
 
 struct InspectReport {
-    bool usable = false;       // could be run by this program
-    std::string text;          // for people, ends with a newline; control and bidi characters escaped, long values cut
-    std::string json;          // one JSON object
+    bool usable = false;  // could be run by this program
+    std::string
+        text;  // for people, ends with a newline; control and bidi characters escaped, long values cut
+    std::string json;  // one JSON object
 };
 
 // Never fails: what cannot be read is the report.

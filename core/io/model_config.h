@@ -10,28 +10,28 @@
 namespace vitrine {
 
 struct ModelConfig {
-    std::string architecture;          // "llama"
-    std::string name;                  // general.name, may be empty
-    std::int32_t vocab = 0;            // V, rows of the output matrix
-    std::int32_t context = 0;          // trained context length in tokens
+    std::string architecture;  // "llama"
+    std::string name;          // general.name, may be empty
+    std::int32_t vocab = 0;    // V, rows of the output matrix
+    std::int32_t context = 0;  // trained context length in tokens
     std::int32_t layers = 0;
-    std::int32_t embedding = 0;        // D
-    std::int32_t heads = 0;            // H
-    std::int32_t kv_heads = 0;         // G
-    std::int32_t head_dim = 0;         // C
-    std::int32_t feed_forward = 0;     // F
+    std::int32_t embedding = 0;     // D
+    std::int32_t heads = 0;         // H
+    std::int32_t kv_heads = 0;      // G
+    std::int32_t head_dim = 0;      // C
+    std::int32_t feed_forward = 0;  // F
     float norm_eps = 1e-5F;
     float embedding_scale = 1.0F;
-    float attention_scale = 0.0F;      // 1/sqrt(C) unless the architecture says otherwise
+    float attention_scale = 0.0F;  // 1/sqrt(C) unless the architecture says otherwise
     float attention_softcap = 0.0F;
     float logit_softcap = 0.0F;
     Activation activation = Activation::SiLU;
-    std::vector<RopeSpec> ropes;       // distinct rotary embeddings
+    std::vector<RopeSpec> ropes;  // distinct rotary embeddings
     struct Layer {
-        std::int32_t rope = 0;         // index into ropes
-        std::int32_t window = 0;       // sliding window in tokens, 0: all
+        std::int32_t rope = 0;    // index into ropes
+        std::int32_t window = 0;  // sliding window in tokens, 0: all
     };
-    std::vector<Layer> layer;          // [layers]
+    std::vector<Layer> layer;  // [layers]
 };
 
 }  // namespace vitrine

@@ -27,21 +27,30 @@ struct OpenOptions {
 
 class ModelSource {
   public:
-    static Result<std::unique_ptr<ModelSource>> open(const std::filesystem::path& path, OpenOptions options = {});
+    static Result<std::unique_ptr<ModelSource>> open(const std::filesystem::path& path,
+                                                     OpenOptions options = {});
     virtual ~ModelSource() = default;
 
     const std::filesystem::path& path() const { return path_; }
     const ModelConfig& config() const { return config_; }
     const VocabularyData& vocabulary() const { return vocabulary_; }
     const std::optional<std::string>& chat_template() const { return chat_template_; }
-    std::uint64_t weights_bytes() const { return weights_bytes_; }        // bytes of all tensors in the file
+    std::uint64_t weights_bytes() const { return weights_bytes_; }  // bytes of all tensors in the file
     std::uint64_t parameters() const { return parameters_; }
-    const std::string& weights_format() const { return weights_format_; } // for people, the type most weights have: "Q4_1"
-    std::uint64_t content_hash() const { return content_hash_; }          // tells models apart: header and sizes, not all data
+    const std::string& weights_format() const {
+        return weights_format_;
+    }  // for people, the type most weights have: "Q4_1"
+    std::uint64_t content_hash() const {
+        return content_hash_;
+    }  // tells models apart: header and sizes, not all data
     const std::vector<std::string>& warnings() const { return warnings_; }
 
     // None where the model has no such tensor. The view lives as long as this object.
     virtual std::optional<HostTensor> tensor(std::string_view name) const = 0;
+
+    // Io where the file was shortened or rewritten since open(). The loader asks before it copies each
+    // tensor: reading a mapped page that is gone would end the process. After load nothing touches the file.
+    virtual Status unchanged() const = 0;
 
   protected:
     std::filesystem::path path_;
