@@ -181,12 +181,12 @@ install_packages() {
     missing=$(missing_packages "${wanted[@]}")
   fi
   if [ -z "$missing" ]; then
-    say "Installed ${#wanted[@]} packages."
+    say "The packages are installed."
     rm -f "$log"
     return 0
   fi
   if [ ${#needed[@]} -gt 0 ] && [ -n "$(missing_packages "${needed[@]}")" ]; then
-    tail -n 12 "$log" >&2
+    grep -E '^(E:|dpkg: error)' "$log" | tail -n 8 >&2 || tail -n 12 "$log" >&2
     fail "These packages could not be installed: $(missing_packages "${needed[@]}" | tr '\n' ' ')" \
          "The lines above are apt-get's (all of them: $log)." \
          "Check the network and the package sources, then start this again."
@@ -197,8 +197,10 @@ install_packages() {
 }
 
 remember_given_up() {
-  mkdir -p "$VITRINE_ROOT/build" && printf '%s\n' "$@" >"$VITRINE_ROOT/build/.packages-given-up" || true
-}
+  local folder="$VITRINE_ROOT/build"
+  mkdir -p "$folder" && printf '%s\n' "$@" >"$folder/.packages-given-up" &&
+    chown --reference="$VITRINE_ROOT" "$folder" "$folder/.packages-given-up" || true
+} 2>/dev/null
 
 # Started with `sudo packaging/…` in a checkout of one's own: the packages are installed by now, and the rest
 # goes on as that person, so that the build folder, the model and the chats are theirs.
@@ -232,7 +234,7 @@ build_jobs() {
 # build_vitrine [TARGET…]: configures with the preset `release` where that is due and builds; quiet when
 # nothing changed. Two at a time wait for each other.
 build_vitrine() {
-  mkdir -p "$VITRINE_BUILD" 2>/dev/null ||
+  mkdir -p "$VITRINE_BUILD" 2>/dev/null && { : >>"$VITRINE_BUILD/.lock"; } 2>/dev/null ||
     fail "Cannot write in $VITRINE_ROOT/build." "Make that folder yours (chown) or use a checkout of your own."
   (
     flock 8
@@ -282,9 +284,13 @@ run_ninja() {
     }; then
     return 0
   fi
-  # The commands that failed and what they said, without the ones that went well.
-  awk '/^FAILED: /{show=1} /^\[[0-9]+\/[0-9]+\] /{show=0} /^ninja: /{show=1} show && length($0) < 2000' "$log" |
-    head -n 60 >&2
+  if grep -q "^ninja: error: rebuilding 'build.ninja'" "$log"; then
+    tail -n 30 "$log" >&2  # CMake's own words
+  else
+    # The commands that failed and what they said, without the ones that went well.
+    awk '/^ninja: Entering/{next} /^FAILED: /{show=1} /^\[[0-9]+\/[0-9]+\] /{show=0} /^ninja: /{show=1}
+         show && length($0) < 2000' "$log" | head -n 60 >&2
+  fi
   fail "The build failed; what the compiler said is above (all of it: $log)." \
        "Out of memory or disk ('Killed', 'No space left')? Free some and start this again: it goes on where it stopped."
 }
