@@ -48,6 +48,7 @@ class Model {
 
   private:
     Model() = default;
+    static Result<std::shared_ptr<Model>> from_source(const ModelSource& source);
     std::filesystem::path path_;
     ModelConfig config_;
     std::unique_ptr<Tokenizer> tokenizer_;
