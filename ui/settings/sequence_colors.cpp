@@ -5,20 +5,49 @@
 
 namespace vitrine::ui {
 
+int SequenceColors::peek(qint64 session) const {
+    const auto it = entries_.constFind(session);
+    return it == entries_.constEnd() ? -1 : it->index;
+}
+
 int SequenceColors::index_of(qint64 session) {
-    if (const auto it = index_.constFind(session); it != index_.constEnd()) return *it;
+    if (const int known = peek(session); known >= 0) return known;
     QSet<int> taken;
-    taken.reserve(index_.size());
-    for (const int index : std::as_const(index_)) taken.insert(index);
+    taken.reserve(entries_.size());
+    for (const Entry& entry : std::as_const(entries_)) taken.insert(entry.index);
     int index = 0;
     while (taken.contains(index)) ++index;
-    index_.insert(session, index);
+    if (index >= sequence_hues) {
+        auto oldest = entries_.end();
+        for (auto it = entries_.begin(); it != entries_.end(); ++it) {
+            if (it->idle_since == 0 || it->index >= sequence_hues) continue;
+            if (oldest == entries_.end() || it->idle_since < oldest->idle_since) oldest = it;
+        }
+        if (oldest != entries_.end()) {
+            index = oldest->index;
+            const qint64 previous = oldest.key();
+            entries_.erase(oldest);
+            emit released(previous);
+        }
+    }
+    entries_.insert(session, {index, 0});
     emit assigned(session, index);
     return index;
 }
 
+void SequenceColors::set_live(const QSet<qint64>& sessions) {
+    ++clock_;
+    for (auto it = entries_.begin(); it != entries_.end(); ++it) {
+        if (sessions.contains(it.key())) {
+            it->idle_since = 0;
+        } else if (it->idle_since == 0) {
+            it->idle_since = clock_;
+        }
+    }
+}
+
 void SequenceColors::release(qint64 session) {
-    if (index_.remove(session) > 0) emit released(session);
+    if (entries_.remove(session) > 0) emit released(session);
 }
 
 void paint_pattern(QPainter& painter, const QRectF& rect, const SequenceColor& color) {

@@ -1,0 +1,350 @@
+#include "ui/panels/kv_grid_view.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include <QHelpEvent>
+#include <QKeyEvent>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QToolTip>
+
+#include "ui/settings/tabular.h"
+#include "ui/settings/theme.h"
+
+namespace vitrine::ui {
+namespace {
+
+// Room around the tiles for the edges of the outer ones.
+constexpr int margin = 2;
+
+}  // namespace
+
+KvGridView::KvGridView(const KvModel* model, SequenceColors* colors, QWidget* parent)
+    : QWidget(parent), model_(model), colors_(colors) {
+    setMouseTracking(true);
+    setFocusPolicy(Qt::StrongFocus);
+    setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
+    setAccessibleName(tr("Physical KV blocks"));
+    flash_end_.setSingleShot(true);
+    connect(&flash_end_, &QTimer::timeout, this, [this] {
+        for (const std::int32_t tile : std::as_const(flashing_)) update_tile(tile);
+        flashing_.clear();
+    });
+    connect(theme_signal(), &ThemeSignal::changed, this, qOverload<>(&QWidget::update));
+    // A colour that goes to another session changes tiles that the snapshot did not.
+    connect(colors_, &SequenceColors::released, this, [this] { model_changed(false); });
+}
+
+KvGridView::Tile KvGridView::make_tile(std::int32_t tile) const {
+    Tile out;
+    const std::int32_t first = layout_.first_block(tile);
+    const std::int32_t end = layout_.end_block(tile);
+    SequenceKey owner = no_sequence;
+    if (end - first == 1) {
+        const KvBlock& block = model_->block(first);
+        out.used = block.state == BlockState::Used ? 1 : 0;
+        out.cached = block.state == BlockState::CachedFree ? 1 : 0;
+        out.references = block.references;
+        out.fill = block.fill;
+        out.written = block.written;
+        owner = block.owner;
+    } else {
+        // The colour is that of the owner with the longest lead (majority vote in one pass): a used block's
+        // owner counts before a cached one's.
+        std::int32_t lead = 0;
+        for (std::int32_t i = first; i < end; ++i) {
+            const KvBlock& block = model_->block(i);
+            out.written = out.written || block.written;
+            if (block.state == BlockState::Free) continue;
+            const std::int32_t weight = block.state == BlockState::Used ? 2 : 1;
+            (block.state == BlockState::Used ? out.used : out.cached) += 1;
+            if (block.owner == owner) {
+                lead += weight;
+            } else if (lead < weight) {
+                owner = block.owner;
+                lead = weight - lead;
+            } else {
+                lead -= weight;
+            }
+        }
+    }
+    out.color = owner == no_sequence ? -1 : colors_->peek(owner);
+    return out;
+}
+
+void KvGridView::rebuild() {
+    layout_ = KvGridLayout(model_->block_count(), size() - QSize(2 * margin, 2 * margin));
+    tiles_.resize(static_cast<std::size_t>(layout_.tiles()));
+    for (std::int32_t i = 0; i < layout_.tiles(); ++i) tiles_[static_cast<std::size_t>(i)] = make_tile(i);
+    flashing_.clear();
+    update();
+}
+
+void KvGridView::model_changed(bool flash) {
+    const std::int32_t count = model_->block_count();
+    if (count != layout_.blocks()) {
+        rebuild();
+        seen_ = model_->blocks();
+        if (highlight_ >= count) highlight_ = -1;
+        hovered_ = -1;
+        return;
+    }
+    for (std::int32_t i = 0; i < layout_.tiles(); ++i) {
+        Tile now = make_tile(i);
+        if (now == tiles_[static_cast<std::size_t>(i)]) continue;
+        tiles_[static_cast<std::size_t>(i)] = now;
+        update_tile(i);
+    }
+    bool flashed = false;
+    if (flash && seen_.size() == model_->blocks().size()) {
+        for (std::int32_t i = 0; i < count; ++i) {
+            if (model_->block(i).same_holder(seen_[static_cast<std::size_t>(i)])) continue;
+            const std::int32_t tile = layout_.tile_of(i);
+            if (tile >= layout_.tiles()) continue;
+            flashing_.insert(tile);
+            update_tile(tile);
+            flashed = true;
+        }
+    }
+    if (flashed) flash_end_.start(current_theme().metrics.flash_ms);
+    seen_ = model_->blocks();
+}
+
+QRect KvGridView::tile_rect(std::int32_t tile) const {
+    return layout_.tile_rect(tile).translated(margin, margin);
+}
+
+std::int32_t KvGridView::tile_at(const QPointF& place) const {
+    return layout_.tile_at(place.toPoint() - QPoint(margin, margin));
+}
+
+void KvGridView::update_tile(std::int32_t tile) {
+    if (tile >= 0 && tile < layout_.tiles()) update(tile_rect(tile).adjusted(-2, -2, 2, 2));
+}
+
+void KvGridView::set_highlight(std::int32_t block) {
+    if (block == highlight_) return;
+    update_tile(highlight_ < 0 ? -1 : layout_.tile_of(highlight_));
+    highlight_ = block;
+    update_tile(highlight_ < 0 ? -1 : layout_.tile_of(highlight_));
+}
+
+void KvGridView::set_hovered(std::int32_t block) {
+    if (block == hovered_) return;
+    update_tile(hovered_ < 0 ? -1 : layout_.tile_of(hovered_));
+    hovered_ = block;
+    update_tile(hovered_ < 0 ? -1 : layout_.tile_of(hovered_));
+}
+
+void KvGridView::paint_tile(QPainter& painter, std::int32_t tile, const std::vector<SequenceColor>& palette) {
+    const Theme& theme = current_theme();
+    const Tile& t = tiles_[static_cast<std::size_t>(tile)];
+    const QRectF rect = tile_rect(tile);
+    const bool round = layout_.cell() >= 9;
+    const double radius = round ? theme.metrics.radius_block : 0;
+    const SequenceColor& color = palette[static_cast<std::size_t>(t.color + 1)];
+    const auto area = [&](const QRectF& where, const QColor& with) {
+        ++primitives_;
+        if (round) {
+            painter.setPen(Qt::NoPen);
+            painter.setBrush(with);
+            painter.drawRoundedRect(where, radius, radius);
+        } else {
+            painter.fillRect(where, with);
+        }
+    };
+    const auto edge = [&](const QColor& with, double width, double out) {
+        ++primitives_;
+        painter.setBrush(Qt::NoBrush);
+        painter.setPen(QPen(with, width));
+        const double d = out - width / 2;
+        painter.drawRoundedRect(rect.adjusted(-d, -d, d, d), radius + out, radius + out);
+    };
+
+    const std::int32_t blocks = layout_.end_block(tile) - layout_.first_block(tile);
+    if (t.used == 0 && t.cached == 0) {
+        if (round) {
+            edge(mix(theme.plot_grid, theme.hairline, 0.35), 1, 0);
+        } else {
+            area(rect, theme.plot_grid);
+        }
+    } else if (blocks == 1) {
+        const int size = model_->snapshot()->block_size;
+        const double level = size > 0 ? std::clamp(static_cast<double>(t.fill) / size, 0.0, 1.0) : 1.0;
+        if (t.used == 0) {
+            area(rect, color.faded);
+        } else if (level >= 1) {
+            area(rect, color.fill);
+            if (round) paint_pattern(painter, rect.adjusted(1, 1, -1, -1), color);
+        } else {
+            area(rect, color.faded);
+            // At least two pixels: a block with one token is not an empty one.
+            const double height = level > 0 ? std::max(2.0, std::round(level * rect.height())) : 0;
+            if (height > 0) {
+                ++primitives_;
+                painter.save();
+                painter.setClipRect(QRectF(rect.left(), rect.bottom() - height, rect.width(), height),
+                                    Qt::IntersectClip);
+                area(rect, color.fill);
+                painter.restore();
+            }
+        }
+        // On white, a hue under 3:1 gets its edge; a row of them would be a wash of yellow otherwise.
+        if (round && t.used > 0 && color.outlined()) edge(mix(color.fill, color.outline, 0.75), 1, 0);
+    } else {
+        area(rect, theme.plot_grid);
+        const double cell = rect.height();
+        const double used = std::ceil(cell * t.used / blocks);
+        const double either = std::max(used, std::ceil(cell * (t.used + t.cached) / blocks));
+        if (either > used) {
+            area(QRectF(rect.left(), rect.bottom() - either, rect.width(), either - used),
+                 mix(theme.plot_grid, color.fill, 0.3));
+        }
+        if (used > 0) area(QRectF(rect.left(), rect.bottom() - used, rect.width(), used), color.fill);
+    }
+
+    if (blocks == 1 && t.used > 0 && t.references > 1) {
+        ++primitives_;
+        QFont font = theme.fonts.tiny;
+        font.setWeight(QFont::Bold);
+        font.setPixelSize(std::max(8, layout_.cell() - 3));
+        const QString count = t.references > 9 ? QStringLiteral("+") : QString::number(t.references);
+        if (layout_.cell() >= 10) {
+            painter.setPen(color.text);
+            painter.setFont(font);
+            const QFontMetricsF metrics(font);
+            painter.drawText(QPointF(rect.center().x() - metrics.horizontalAdvance(count) / 2,
+                                     rect.center().y() + metrics.capHeight() / 2),
+                             count);
+        } else {
+            const QPointF corner = rect.topRight();
+            const double n = std::max(2.0, rect.width() * 0.5);
+            painter.setPen(Qt::NoPen);
+            painter.setBrush(color.text);
+            const std::array<QPointF, 3> notch = {corner, corner - QPointF(n, 0), corner + QPointF(0, n)};
+            painter.drawPolygon(notch.data(), 3);
+        }
+    }
+    if (flashing_.contains(tile)) {
+        QColor flash = theme.text;
+        flash.setAlphaF(0.35F);
+        area(rect, flash);
+    }
+    const bool marked = (highlight_ >= 0 && layout_.tile_of(highlight_) == tile) ||
+                        (hovered_ >= 0 && layout_.tile_of(hovered_) == tile);
+    const double out = layout_.cell() >= 6 ? 1.5 : 1;
+    if (marked) {
+        edge(theme.accent, 2, out);
+    } else if (t.written) {
+        edge(theme.text, layout_.cell() >= 9 ? 1.5 : 1, out);
+    }
+}
+
+void KvGridView::paintEvent(QPaintEvent* event) {
+    primitives_ = 0;
+    if (layout_.tiles() == 0) return;
+    const Theme& theme = current_theme();
+    int most = -1;
+    for (const Tile& tile : tiles_) most = std::max(most, tile.color);
+    std::vector<SequenceColor> palette;
+    palette.reserve(static_cast<std::size_t>(most) + 2);
+    for (int i = -1; i <= most; ++i) palette.push_back(sequence_color(i, theme));
+
+    QPainter painter(this);
+    painter.setRenderHint(QPainter::Antialiasing);
+    const QRect dirty = event->rect();
+    const auto [first, end] =
+        layout_.tiles_in(dirty.translated(-margin, -margin).adjusted(0, -margin, 0, margin));
+    const QRegion& region = event->region();
+    std::vector<std::int32_t> edged;  // their edges lie over the neighbours
+    for (std::int32_t i = first; i < end; ++i) {
+        if (!region.intersects(tile_rect(i).adjusted(-2, -2, 2, 2))) continue;
+        const bool marked = (highlight_ >= 0 && layout_.tile_of(highlight_) == i) ||
+                            (hovered_ >= 0 && layout_.tile_of(hovered_) == i);
+        if (marked || tiles_[static_cast<std::size_t>(i)].written) {
+            edged.push_back(i);
+        } else {
+            paint_tile(painter, i, palette);
+        }
+    }
+    for (const std::int32_t i : edged) paint_tile(painter, i, palette);
+}
+
+void KvGridView::resizeEvent(QResizeEvent*) { rebuild(); }
+
+void KvGridView::mouseMoveEvent(QMouseEvent* event) {
+    const std::int32_t tile = tile_at(event->position());
+    const std::int32_t block = tile < 0 ? -1 : layout_.first_block(tile);
+    if (block == hovered_) return;
+    set_hovered(block);
+    emit block_hovered(block);
+}
+
+void KvGridView::leaveEvent(QEvent*) {
+    if (hovered_ < 0) return;
+    set_hovered(-1);
+    emit block_hovered(-1);
+}
+
+void KvGridView::mousePressEvent(QMouseEvent* event) {
+    if (event->button() != Qt::LeftButton) return;
+    const std::int32_t tile = tile_at(event->position());
+    if (tile >= 0) emit block_clicked(layout_.first_block(tile));
+}
+
+void KvGridView::focusInEvent(QFocusEvent* event) {
+    if (event->reason() != Qt::MouseFocusReason && highlight_ < 0 && layout_.tiles() > 0)
+        emit block_clicked(0);
+}
+
+void KvGridView::keyPressEvent(QKeyEvent* event) {
+    if (layout_.tiles() == 0) return QWidget::keyPressEvent(event);
+    const std::int32_t at = highlight_ < 0 ? 0 : layout_.tile_of(highlight_);
+    std::int32_t to = at;
+    switch (event->key()) {
+        case Qt::Key_Left:
+            to = at - 1;
+            break;
+        case Qt::Key_Right:
+            to = at + 1;
+            break;
+        case Qt::Key_Up:
+            to = at - layout_.columns();
+            break;
+        case Qt::Key_Down:
+            to = at + layout_.columns();
+            break;
+        case Qt::Key_Home:
+            to = 0;
+            break;
+        case Qt::Key_End:
+            to = layout_.tiles() - 1;
+            break;
+        default:
+            return QWidget::keyPressEvent(event);
+    }
+    if (to < 0 || to >= layout_.tiles()) return;
+    emit block_clicked(layout_.first_block(to));
+}
+
+bool KvGridView::event(QEvent* event) {
+    if (event->type() == QEvent::ToolTip && describe_) {
+        const auto* help = static_cast<QHelpEvent*>(event);
+        const std::int32_t tile = tile_at(help->pos());
+        if (tile < 0) {
+            QToolTip::hideText();
+            event->ignore();
+        } else {
+            QToolTip::showText(help->globalPos(),
+                               describe_(layout_.first_block(tile), layout_.end_block(tile)), this,
+                               tile_rect(tile));
+        }
+        return true;
+    }
+    return QWidget::event(event);
+}
+
+}  // namespace vitrine::ui

@@ -1,0 +1,233 @@
+#include "ui/panels/kv_panel.h"
+
+#include <utility>
+
+#include <QVBoxLayout>
+
+#include "ui/panels/block_table_view.h"
+#include "ui/panels/figure_row.h"
+#include "ui/panels/kv_grid_view.h"
+#include "ui/plot/figure_format.h"
+
+namespace vitrine::ui {
+namespace {
+
+constexpr int picture_ms = 33;
+
+}  // namespace
+
+KvPanel::KvPanel(SequenceColors* colors, QWidget* parent)
+    : Card(tr("KV blocks"), parent),
+      colors_(colors),
+      figures_(new FigureRow(this)),
+      grid_(new KvGridView(&model_, colors, this)),
+      table_(new BlockTableView(&model_, colors, this)),
+      refresh_(
+          picture_ms, [this] { refresh(); }, this),
+      figure_refresh_(
+          current_theme().metrics.figure_update_ms, [this] { refresh_figures(); }, this) {
+    body()->addWidget(figures_);
+    body()->addWidget(grid_, 1);
+    body()->addWidget(table_);
+    grid_->set_describe([this](std::int32_t first, std::int32_t end) { return describe(first, end); });
+    connect(grid_, &KvGridView::block_clicked, this, [this](std::int32_t block) { click(block, -1); });
+    connect(grid_, &KvGridView::block_hovered, table_, &BlockTableView::set_hovered);
+    connect(table_, &BlockTableView::block_clicked, this, &KvPanel::click);
+    connect(table_, &BlockTableView::block_hovered, grid_, &KvGridView::set_hovered);
+    refresh();
+    refresh_figures();
+}
+
+void KvPanel::set_snapshot(std::shared_ptr<const KvSnapshot> snapshot) {
+    latest_ = std::move(snapshot);
+    if (!isVisible()) return;
+    refresh_.request();
+    figure_refresh_.request();
+}
+
+void KvPanel::set_selected(qint64 session) {
+    if (session == selected_) return;
+    selected_ = session;
+    if (isVisible()) show_table();
+}
+
+void KvPanel::set_names(const QHash<qint64, QString>& names) {
+    if (names == names_) return;
+    names_ = names;
+    if (isVisible()) show_table();
+}
+
+void KvPanel::highlight_block(int block) {
+    grid_->set_highlight(block);
+    table_->set_highlight(block);
+}
+
+void KvPanel::showEvent(QShowEvent* event) {
+    Card::showEvent(event);
+    refresh_.run_now();
+    figure_refresh_.run_now();
+}
+
+void KvPanel::hideEvent(QHideEvent* event) {
+    refresh_.cancel();
+    figure_refresh_.cancel();
+    Card::hideEvent(event);
+}
+
+void KvPanel::refresh() {
+    ++refreshes_;
+    // A flash says "just now": what happened while nobody looked is no news.
+    const bool flash = isVisible() && model_.snapshot() != nullptr && latest_ != nullptr &&
+                       latest_->iteration >= model_.snapshot()->iteration;
+    model_.set(latest_);
+    QSet<qint64> live;
+    for (const SequenceKey key : model_.live()) live.insert(key);
+    colors_->set_live(live);
+    for (const SequenceKey key : model_.live()) colors_->index_of(key);
+    grid_->model_changed(flash);
+    show_table();
+
+    if (model_.empty()) {
+        set_empty_text(
+            tr("No model is loaded. Open one above: the blocks that hold its memory of each chat appear "
+               "here, one square a block."));
+        set_sentence({});
+        set_subtitle({});
+        return;
+    }
+    set_empty_text({});
+    const KvSnapshot& s = *model_.snapshot();
+    const auto count = static_cast<std::uint64_t>(s.blocks.size());
+    set_subtitle(tr("%1 blocks of %2 tokens · %3")
+                     .arg(format_count(static_cast<std::int64_t>(count)), format_count(s.block_size),
+                          format_bytes(count * s.block_bytes)));
+    if (!s.last_change.empty()) {
+        set_sentence(QString::fromStdString(s.last_change));
+    } else {
+        set_sentence(
+            tr("Nothing is remembered yet. Write a message: every %1 tokens take one of these blocks.")
+                .arg(format_count(s.block_size)));
+    }
+}
+
+void KvPanel::refresh_figures() {
+    ++refreshes_;
+    const KvFigures& f = model_.figures();
+    const KvSnapshot* s = model_.snapshot().get();
+    const auto count = [s](std::int32_t n) { return s != nullptr ? format_count(n) : no_value(); };
+    figures_->set_figures({
+        {count(f.used), tr("used blocks"), tr("Blocks that at least one sequence refers to."), {}},
+        {count(f.cached_free),
+         tr("cached, free"),
+         tr("Free blocks that still hold known tokens: a prompt that begins with them need not compute them "
+            "again."),
+         {}},
+        {count(f.shared), tr("shared"), tr("Blocks with more than one reference, counted once."), {}},
+        {format_percent(f.wasted),
+         tr("wasted"),
+         tr("Places in used blocks that hold no token: the last block of a sequence is rarely full."),
+         {}},
+        {format_times(f.times_less),
+         s != nullptr ? tr("less than reserving %1").arg(format_count(s->context))
+                      : tr("less than reserving"),
+         tr("Blocks of a full context for each of the %1 sequences that hold any, divided by the used "
+            "blocks.")
+             .arg(format_count(f.sequences)),
+         {}},
+    });
+    setAccessibleDescription(model_.empty() ? empty_text() : figures_->as_text() + ". " + sentence());
+}
+
+void KvPanel::show_table() {
+    table_->show_sequence(selected_ == 0 ? no_sequence : selected_, name_of_sequence(selected_));
+}
+
+QString KvPanel::name_of_sequence(SequenceKey key) const {
+    if (const auto it = names_.constFind(key); it != names_.constEnd() && !it->isEmpty()) return *it;
+    return key < 0 ? tr("request %1").arg(-1 - key) : tr("chat %1").arg(key);
+}
+
+void KvPanel::click(std::int32_t block, std::int32_t logical_in_table) {
+    if (block < 0 || block >= model_.block_count()) return;
+    highlight_block(block);
+    const KvBlock& b = model_.block(block);
+    qint64 session = b.owner == no_sequence ? 0 : b.owner;
+    std::int32_t logical = b.logical;
+    // A shared block belongs to the selected chat first: its tokens are the ones on screen.
+    if (logical_in_table >= 0) {
+        session = selected_;
+        logical = logical_in_table;
+    } else if (b.references > 1) {
+        for (const KvModel::Place& place : model_.places(block)) {
+            if (place.key != selected_) continue;
+            session = place.key;
+            logical = place.logical;
+        }
+    }
+    grid_->setAccessibleDescription(describe(block, block + 1));
+    emit block_clicked(block, session, logical);
+}
+
+QString KvPanel::describe(std::int32_t first, std::int32_t end) const {
+    const KvSnapshot* s = model_.snapshot().get();
+    if (s == nullptr || first < 0 || end > model_.block_count() || first >= end) return {};
+    if (end - first > 1) {
+        std::int32_t used = 0;
+        std::int32_t cached = 0;
+        for (std::int32_t i = first; i < end; ++i) {
+            used += model_.block(i).state == BlockState::Used ? 1 : 0;
+            cached += model_.block(i).state == BlockState::CachedFree ? 1 : 0;
+        }
+        return tr("Blocks %1 to %2\n%3 used, %4 cached, %5 free")
+            .arg(format_count(first), format_count(end - 1), format_count(used), format_count(cached),
+                 format_count(end - first - used - cached));
+    }
+    const KvBlock& block = model_.block(first);
+    QStringList lines{tr("Block %1").arg(format_count(first))};
+    switch (block.state) {
+        case BlockState::Free: lines << tr("Free"); return lines.join('\n');
+        case BlockState::CachedFree:
+            lines << (block.owner == no_sequence
+                          ? tr("Free, still holds known tokens")
+                          : tr("Free, still holds tokens of “%1”").arg(name_of_sequence(block.owner)));
+            break;
+        case BlockState::Used:
+            for (const KvModel::Place& place : model_.places(first)) {
+                if (lines.size() > 6) {
+                    lines << tr("and more");
+                    break;
+                }
+                lines << tr("“%1”, logical block %2")
+                             .arg(name_of_sequence(place.key), format_count(place.logical));
+            }
+            lines << block.references == 1 ? tr("1 reference")
+                                           : tr("%1 references").arg(format_count(block.references));
+            break;
+    }
+    lines << tr("%1 of %2 tokens").arg(format_count(block.fill), format_count(s->block_size));
+    if (block.written) lines << tr("Being written");
+    if (block_text_ && block.owner != no_sequence && block.logical >= 0) {
+        if (const QString text = block_text_(block.owner, block.logical); !text.isEmpty())
+            lines << "“" + text + "”";
+    }
+    return lines.join('\n');
+}
+
+QString KvPanel::csv() const {
+    static constexpr const char* states[] = {"free", "cached", "used"};
+    QString out = QStringLiteral("block,state,references,tokens,session,logical\n");
+    for (std::int32_t i = 0; i < model_.block_count(); ++i) {
+        const KvBlock& b = model_.block(i);
+        const QString session = b.owner == no_sequence ? QString() : QString::number(b.owner);
+        const QString logical = b.logical < 0 ? QString() : QString::number(b.logical);
+        out += QStringLiteral("%1,%2,%3,%4,%5,%6\n")
+                   .arg(i)
+                   .arg(QLatin1String(states[static_cast<std::size_t>(b.state)]))
+                   .arg(b.references)
+                   .arg(b.fill)
+                   .arg(session, logical);
+    }
+    return out;
+}
+
+}  // namespace vitrine::ui

@@ -1,0 +1,85 @@
+// The dock "KV blocks": figures of the pool, the pool itself, the block table of the selected chat, and a
+// sentence about the last change. While the panel is hidden a new snapshot is only kept, nothing is computed
+// from it.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include <QHash>
+
+#include "ui/panels/card.h"
+#include "ui/panels/kv_model.h"
+#include "ui/panels/throttle.h"
+#include "ui/settings/sequence_colors.h"
+
+namespace vitrine::ui {
+
+class BlockTableView;
+class FigureRow;
+class KvGridView;
+
+class KvPanel : public Card {
+    Q_OBJECT
+
+  public:
+    // `colors` is shared with the chat list and lives longer than the panel.
+    explicit KvPanel(SequenceColors* colors, QWidget* parent = nullptr);
+
+    const KvModel& model() const { return model_; }
+    KvGridView* grid() { return grid_; }
+    BlockTableView* table() { return table_; }
+    FigureRow* figure_row() { return figures_; }
+    // How often figures and pictures were computed; a hidden panel does not count on.
+    int refreshes() const { return refreshes_; }
+    bool timers_running() const { return refresh_.pending() || figure_refresh_.pending(); }
+
+    // Gives the text of the tokens in a block, for the tooltip; may return an empty string.
+    void set_block_text(std::function<QString(qint64 session, int logical)> text) {
+        block_text_ = std::move(text);
+    }
+
+    // One row a block.
+    QString csv() const override;
+
+  public slots:
+    // Null: no model is loaded.
+    void set_snapshot(std::shared_ptr<const vitrine::KvSnapshot> snapshot);
+    // Whose block table is shown; 0: no chat.
+    void set_selected(qint64 session);
+    // Titles of the chats, by session.
+    void set_names(const QHash<qint64, QString>& names);
+    // Marks a block from outside (a token was clicked in the chat); −1: none.
+    void highlight_block(int block);
+
+  signals:
+    // session 0 and logical −1 where the block is in no table.
+    void block_clicked(int block, qint64 session, int logical);
+
+  protected:
+    void showEvent(QShowEvent* event) override;
+    void hideEvent(QHideEvent* event) override;
+
+  private:
+    void refresh();  // grid, table, sentence
+    void refresh_figures();
+    void show_table();
+    void click(std::int32_t block, std::int32_t logical_in_table);
+    QString name_of_sequence(SequenceKey key) const;
+    QString describe(std::int32_t first, std::int32_t end) const;
+
+    KvModel model_;
+    SequenceColors* colors_;
+    std::shared_ptr<const KvSnapshot> latest_;
+    qint64 selected_ = 0;
+    QHash<qint64, QString> names_;
+    std::function<QString(qint64, int)> block_text_;
+    FigureRow* figures_;
+    KvGridView* grid_;
+    BlockTableView* table_;
+    Throttle refresh_;
+    Throttle figure_refresh_;
+    int refreshes_ = 0;
+};
+
+}  // namespace vitrine::ui
