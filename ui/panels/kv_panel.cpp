@@ -200,8 +200,8 @@ QString KvPanel::describe(std::int32_t first, std::int32_t end) const {
                 lines << tr("“%1”, logical block %2")
                              .arg(name_of_sequence(place.key), format_count(place.logical));
             }
-            lines << block.references == 1 ? tr("1 reference")
-                                           : tr("%1 references").arg(format_count(block.references));
+            lines << (block.references == 1 ? tr("1 reference")
+                                            : tr("%1 references").arg(format_count(block.references)));
             break;
     }
     lines << tr("%1 of %2 tokens").arg(format_count(block.fill), format_count(s->block_size));
