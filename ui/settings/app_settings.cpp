@@ -29,24 +29,30 @@ AppSettings::AppSettings(const QString& folder) {
     file_ = std::make_unique<QSettings>(path, QSettings::IniFormat);
     if (file_->status() == QSettings::FormatError || !is_text(path)) {
         file_.reset();
-        const QString kept = path + QStringLiteral(".damaged-") + QDateTime::currentDateTimeUtc().toString(QStringLiteral("yyyyMMdd-HHmmss"));
+        const QString kept = path + QStringLiteral(".damaged-") +
+                             QDateTime::currentDateTimeUtc().toString(QStringLiteral("yyyyMMdd-HHmmss"));
         if (QFile::rename(path, kept)) {
-            notices_ << tr("The settings file was damaged. It was kept as %1; the settings begin anew.").arg(QDir::toNativeSeparators(kept));
+            notices_ << tr("The settings file was damaged. It was kept as %1; the settings begin anew.")
+                            .arg(QDir::toNativeSeparators(kept));
         } else {
-            notices_ << tr("The settings file %1 is damaged and could not be set aside; the settings begin anew.").arg(QDir::toNativeSeparators(path));
+            notices_
+                << tr("The settings file %1 is damaged and could not be set aside; the settings begin anew.")
+                       .arg(QDir::toNativeSeparators(path));
             QFile::remove(path);
         }
         file_ = std::make_unique<QSettings>(path, QSettings::IniFormat);
     }
     if (!file_->isWritable())
-        notices_ << tr("Settings cannot be saved in %1: it is not writable. They hold until the window closes.")
-                        .arg(QDir::toNativeSeparators(path));
+        notices_
+            << tr("Settings cannot be saved in %1: it is not writable. They hold until the window closes.")
+                   .arg(QDir::toNativeSeparators(path));
 }
 
 void AppSettings::complain(const QString& key, const QVariant& value, const QString& used) const {
     if (complained_.contains(key)) return;
     complained_ << key;
-    notices_ << tr("The setting \"%1\" had the value \"%2\", which means nothing; %3 is used.").arg(key, value.toString().left(40), used);
+    notices_ << tr("The setting \"%1\" had the value \"%2\", which means nothing; %3 is used.")
+                    .arg(key, value.toString().left(40), used);
 }
 
 int AppSettings::number(const QString& key, int standard, int least, int most) const {
@@ -87,11 +93,14 @@ void AppSettings::set_threads(int threads) { file_->setValue(QStringLiteral("eng
 QString AppSettings::kv_dtype() const {
     const QVariant value = file_->value(QStringLiteral("engine/kv_dtype"));
     const QString name = value.toString();
-    if (name == QLatin1String("F32") || name == QLatin1String("F16") || name == QLatin1String("BF16")) return name;
+    if (name == QLatin1String("F32") || name == QLatin1String("F16") || name == QLatin1String("BF16"))
+        return name;
     if (value.isValid()) complain(QStringLiteral("engine/kv_dtype"), value, QStringLiteral("F16"));
     return QStringLiteral("F16");
 }
-void AppSettings::set_kv_dtype(const QString& dtype) { file_->setValue(QStringLiteral("engine/kv_dtype"), dtype); }
+void AppSettings::set_kv_dtype(const QString& dtype) {
+    file_->setValue(QStringLiteral("engine/kv_dtype"), dtype);
+}
 
 int AppSettings::block_size() const {
     const int n = number(QStringLiteral("engine/block_size"), 16, 8, 256);
@@ -107,7 +116,9 @@ void AppSettings::set_last_model(const QString& path) { file_->setValue(QStringL
 qint64 AppSettings::last_chat() const { return file_->value(QStringLiteral("window/chat")).toLongLong(); }
 void AppSettings::set_last_chat(qint64 id) { file_->setValue(QStringLiteral("window/chat"), id); }
 
-QByteArray AppSettings::geometry() const { return file_->value(QStringLiteral("window/geometry")).toByteArray(); }
+QByteArray AppSettings::geometry() const {
+    return file_->value(QStringLiteral("window/geometry")).toByteArray();
+}
 QByteArray AppSettings::layout() const { return file_->value(QStringLiteral("window/layout")).toByteArray(); }
 void AppSettings::set_window(const QByteArray& geometry, const QByteArray& layout) {
     file_->setValue(QStringLiteral("window/geometry"), geometry);
@@ -117,8 +128,12 @@ void AppSettings::set_window(const QByteArray& geometry, const QByteArray& layou
 int AppSettings::list_width() const { return number(QStringLiteral("window/list_width"), 236, 160, 600); }
 void AppSettings::set_list_width(int width) { file_->setValue(QStringLiteral("window/list_width"), width); }
 
-QByteArray AppSettings::chat_defaults() const { return file_->value(QStringLiteral("chat/defaults")).toByteArray(); }
-void AppSettings::set_chat_defaults(const QByteArray& json) { file_->setValue(QStringLiteral("chat/defaults"), json); }
+QByteArray AppSettings::chat_defaults() const {
+    return file_->value(QStringLiteral("chat/defaults")).toByteArray();
+}
+void AppSettings::set_chat_defaults(const QByteArray& json) {
+    file_->setValue(QStringLiteral("chat/defaults"), json);
+}
 
 QString AppSettings::path() const { return file_->fileName(); }
 

@@ -12,7 +12,8 @@
 
 namespace vitrine::ui {
 
-LoadMarker::LoadMarker(const QString& folder) : path_(QDir(folder).filePath(QStringLiteral("loading.json"))) {}
+LoadMarker::LoadMarker(const QString& folder)
+    : path_(QDir(folder).filePath(QStringLiteral("loading.json"))) {}
 
 QString LoadMarker::unfinished() const {
     QFile file(path_);
@@ -27,8 +28,10 @@ QString LoadMarker::unfinished() const {
 
 void LoadMarker::begin(const QString& model) {
     QSaveFile file(path_);
-    if (!file.open(QIODevice::WriteOnly)) return;  // a folder that cannot be written costs only this protection
-    file.write(QJsonDocument(QJsonObject{{"model", model}, {"pid", QCoreApplication::applicationPid()}}).toJson());
+    if (!file.open(QIODevice::WriteOnly))
+        return;  // a folder that cannot be written costs only this protection
+    file.write(
+        QJsonDocument(QJsonObject{{"model", model}, {"pid", QCoreApplication::applicationPid()}}).toJson());
     file.commit();
 }
 

@@ -1,0 +1,39 @@
+// What the worker thread drives. One implementation is the engine; tests put others in its place.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "ui/bridge/types.h"
+
+namespace vitrine::ui {
+
+// Made anywhere, then used by the worker thread alone.
+class Backend {
+  public:
+    virtual ~Backend() = default;
+
+    // Replaces the model. On failure the one before stays, unless memory was needed for the attempt.
+    virtual Result<ModelInfo> load(const LoadSpec& spec, const LoadProgress& progress) = 0;
+    virtual void unload() = 0;
+    virtual bool loaded() const = 0;
+
+    // Renders, tokenizes and submits. The number is the engine's.
+    virtual Result<std::int64_t> submit(const ChatRequest& request,
+                                        std::shared_ptr<std::atomic<bool>> cancel) = 0;
+    virtual Result<CountAnswer> count(const CountQuestion& question, const std::atomic<bool>* cancel) = 0;
+
+    virtual bool step(EngineListener& listener) = 0;
+    virtual bool idle() const = 0;
+    virtual void release_session(std::int64_t session, bool drop_cache) = 0;
+
+    virtual KvSnapshot snapshot() const = 0;
+    virtual void take_records(std::vector<Record>& out) = 0;  // appends
+    virtual EngineFigures figures() const = 0;
+    // GB/s that the device reads memory with, measured; 0 where it cannot be measured. Takes a moment.
+    virtual double measure_read_bandwidth() = 0;
+};
+
+std::unique_ptr<Backend> make_engine_backend();
+
+}  // namespace vitrine::ui

@@ -1,0 +1,129 @@
+// The engine's thread, seen from the window.
+//
+// All functions are called on the window's thread and return at once: commands go into a queue, results come
+// back as signals on the window's thread, at most once every `tick_ms`. The engine itself is touched by the
+// worker thread alone. Cancel is an atomic that the engine reads.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include <QElapsedTimer>
+#include <QObject>
+#include <QTimer>
+
+#include "ui/bridge/backend.h"
+#include "ui/bridge/outbox.h"
+
+namespace vitrine::ui {
+
+class EngineWorker : public QObject {
+    Q_OBJECT
+
+  public:
+    static constexpr int tick_ms = 16;
+
+    explicit EngineWorker(std::unique_ptr<Backend> backend, QObject* parent = nullptr);
+    ~EngineWorker() override;  // cancels everything and waits for the end of the current iteration
+
+    // A load that runs is cancelled first. Answers that run when the new model is ready end as cancelled.
+    void load(const LoadSpec& spec);
+    void cancel_load();
+    bool loading() const { return loading_ > 0; }
+
+    Ticket submit(ChatRequest request);
+    void cancel(Ticket ticket);
+    void cancel_all();
+    bool answering() const { return !running_.empty(); }
+    // Forgets what the engine holds for a conversation; with drop_cache the prefix cache forgets it too.
+    void release_session(std::int64_t session, bool drop_cache);
+    // Only the newest question is answered.
+    void count_tokens(CountQuestion question);
+
+    // Nobody looks: snapshots come twice a second, for the colours in the chat list alone.
+    void set_panels_visible(bool visible) { snapshot_ms_ = visible ? 50 : 500; }
+    void pause();
+    void step_once();
+    void resume();
+    bool paused() const { return paused_; }
+
+  signals:
+    void load_progress(quint64 done, quint64 total);
+    void model_loaded(const vitrine::ui::ModelInfo& info);
+    // model_kept: the model from before still answers.
+    void load_failed(const QString& path, const vitrine::Error& error, bool model_kept);
+    void answer_started(qint64 ticket, qint64 request, qint64 session);
+    void answer_text(qint64 ticket, const QString& text, int tokens);
+    void answer_finished(const vitrine::ui::AnswerFinished& finished);
+    void records(const std::vector<vitrine::Record>& records);
+    void snapshot(std::shared_ptr<const vitrine::KvSnapshot> snapshot);
+    void figures(const vitrine::ui::EngineFigures& figures);
+    void read_bandwidth(double gb_s);
+    void tokens_counted(const vitrine::ui::CountAnswer& answer);
+    void engine_failed(const vitrine::Error& error);
+    void paused_changed(bool paused);
+    // After all signals of one tick.
+    void ticked();
+
+  private:
+    class Listener;
+    using Command = std::function<void()>;  // runs on the worker thread
+
+    void post(Command command);
+    void deliver();  // window's thread
+    void wake();     // worker's thread: the window has something to fetch
+    template <class Write>
+    void put(Write&& write) {
+        if (outbox_.put(std::forward<Write>(write))) wake();
+    }
+
+    // Worker's thread.
+    void run();
+    void handle_load(const LoadSpec& spec, const std::shared_ptr<std::atomic<bool>>& cancel);
+    void handle_submit(Ticket ticket, ChatRequest& request, std::shared_ptr<std::atomic<bool>> cancel);
+    void handle_count();
+    void iterate(Listener& listener);
+    void publish_snapshot();
+    void give_up(const std::string& why);
+    void refuse(Ticket ticket, Error error);
+
+    std::unique_ptr<Backend> backend_;  // worker's thread
+    Outbox outbox_;
+
+    std::mutex mutex_;
+    std::condition_variable work_;
+    std::deque<Command> commands_;           // under mutex_
+    std::optional<CountQuestion> question_;  // under mutex_
+    bool quit_ = false;                      // under mutex_
+    std::atomic<bool> stop_{false};          // template rendering and loading look at it
+    std::atomic<bool> paused_{false};
+    std::atomic<int> steps_{0};
+    std::atomic<bool> cancelled_{false};  // a paused engine takes one iteration to let go
+    std::atomic<int> snapshot_ms_{500};
+
+    // Worker's thread.
+    std::unordered_map<std::int64_t, Ticket> tickets_;  // engine's request → ticket
+    std::vector<Record> records_;
+    QElapsedTimer since_snapshot_;
+    bool snapshot_due_ = false;
+    bool bandwidth_due_ = false;
+
+    // Window's thread.
+    Ticket next_ticket_ = 1;
+    std::unordered_map<Ticket, std::shared_ptr<std::atomic<bool>>> running_;
+    std::shared_ptr<std::atomic<bool>> load_cancel_;
+    int loading_ = 0;
+    QTimer tick_;
+    QElapsedTimer since_tick_;
+
+    std::thread thread_;
+};
+
+}  // namespace vitrine::ui

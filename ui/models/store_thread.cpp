@@ -1,0 +1,117 @@
+#include "ui/models/store_thread.h"
+
+#include <optional>
+
+#include <QHash>
+#include <QTimer>
+
+namespace vitrine::ui {
+
+int StoreThread::retry_ms = 5000;
+
+class StoreThread::Side : public QObject {
+  public:
+    Side(StoreThread* front, const QString& folder) : front_(front), store_(folder) {}
+
+    void open() {
+        store_.open();
+        retry_ = new QTimer(this);
+        connect(retry_, &QTimer::timeout, this, [this] { try_again(); });
+        if (!store_.notice().isEmpty()) emit front_->notice(store_.notice());
+        // Undo is over when the program has ended; a day of grace for a second instance.
+        store_.purge_deleted_before(now_ms() - 24LL * 3600 * 1000);
+        emit front_->opened(store_.chats(), store_.mode() == ChatStore::Mode::Disk);
+    }
+
+    void load(qint64 chat) { emit front_->messages_loaded(chat, store_.messages(chat)); }
+
+    void save(const Chat& chat) {
+        if (failing() || !store_.save(chat)) {
+            chats_.insert(chat.id, chat);
+            failed();
+        }
+    }
+    void save(const Message& message) {
+        if (failing() || !store_.save(message)) {
+            messages_.insert(message.id, message);
+            failed();
+        }
+    }
+    void remove(qint64 id) {
+        messages_.remove(id);
+        store_.remove_message(id);
+    }
+    void limit(int pages) { store_.limit_pages(pages > 0 ? pages : 1 << 30); }
+    void try_again() {
+        for (auto it = chats_.begin(); it != chats_.end();) {
+            if (!store_.save(it.value())) return;
+            it = chats_.erase(it);
+        }
+        for (auto it = messages_.begin(); it != messages_.end();) {
+            if (!store_.save(it.value())) return;
+            it = messages_.erase(it);
+        }
+        if (retry_) retry_->stop();
+        if (std::exchange(told_, false)) emit front_->notice(tr("Chats are saved again; nothing was lost."));
+    }
+
+  private:
+    bool failing() const { return !chats_.isEmpty() || !messages_.isEmpty(); }
+    void failed() {
+        if (retry_ && !retry_->isActive()) retry_->start(retry_ms);
+        if (std::exchange(told_, true)) return;
+        emit front_->notice(
+            tr("Your chats cannot be saved at the moment (%1). They go on in memory; saving is tried again "
+               "every few seconds.")
+                .arg(store_.last_error()));
+    }
+
+    StoreThread* front_;
+    ChatStore store_;
+    QTimer* retry_ = nullptr;
+    QHash<qint64, Chat> chats_;
+    QHash<qint64, Message> messages_;
+    bool told_ = false;
+};
+
+StoreThread::StoreThread(const QString& folder, QObject* parent)
+    : QObject(parent), side_(new Side(this, folder)) {
+    qRegisterMetaType<std::vector<Chat>>();
+    qRegisterMetaType<std::vector<Message>>();
+    thread_.setObjectName(QStringLiteral("store"));
+    side_->moveToThread(&thread_);
+    connect(&thread_, &QThread::finished, side_, &QObject::deleteLater);
+    thread_.start();
+}
+
+StoreThread::~StoreThread() {
+    flush();
+    QMetaObject::invokeMethod(side_, [side = side_] { side->try_again(); });
+    thread_.quit();
+    thread_.wait();
+}
+
+void StoreThread::open() {
+    QMetaObject::invokeMethod(side_, [side = side_] { side->open(); });
+}
+void StoreThread::load_messages(qint64 chat) {
+    QMetaObject::invokeMethod(side_, [side = side_, chat] { side->load(chat); });
+}
+void StoreThread::save(const Chat& chat) {
+    QMetaObject::invokeMethod(side_, [side = side_, chat] { side->save(chat); });
+}
+void StoreThread::save(const Message& message) {
+    QMetaObject::invokeMethod(side_, [side = side_, message] { side->save(message); });
+}
+void StoreThread::remove_message(qint64 id) {
+    QMetaObject::invokeMethod(side_, [side = side_, id] { side->remove(id); });
+}
+void StoreThread::limit_pages(int pages) {
+    QMetaObject::invokeMethod(side_, [side = side_, pages] { side->limit(pages); });
+}
+void StoreThread::flush() {
+    QMetaObject::invokeMethod(
+        side_, [] {}, Qt::BlockingQueuedConnection);
+}
+
+}  // namespace vitrine::ui
