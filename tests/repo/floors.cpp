@@ -123,10 +123,10 @@ bool is_generated(const QString& header) {
 // file first, as the compiler does; every target has the root in its include path, so <core/…> counts too.
 QString in_repository(const QString& path, const Include& include, const Surroundings& around) {
     if (include.quoted) {
-        const QString beside = QDir::cleanPath(QFileInfo(path).path() + '/' + include.target);
+        QString beside = QDir::cleanPath(QFileInfo(path).path() + '/' + include.target);
         if (around.exists(beside)) return beside;
     }
-    const QString from_root = QDir::cleanPath(include.target);
+    QString from_root = QDir::cleanPath(include.target);
     if (around.exists(from_root)) return from_root;
     return {};
 }

@@ -25,7 +25,9 @@ static bool is_text(const QByteArray& data) { return !data.left(8192).contains('
 // The project is complete in itself: only the continuous integration may look for more test data beside it.
 void TestTree::nothing_beside_the_checkout() {
     const QByteArray beside = QByteArray("..") + "/shared";
-    QVERIFY(QByteArray("see .." "/shared/x").contains(beside));
+    QVERIFY(QByteArray("see .."
+                       "/shared/x")
+                .contains(beside));
     QStringList found;
     for (const QString& file : tracked_files()) {
         if (file == ".ci/run") continue;
