@@ -17,6 +17,7 @@
 #include "core/base/ids.h"
 #include "core/base/result.h"
 #include "core/engine/model.h"
+#include "core/engine/snapshot.h"
 #include "core/sample/params.h"
 #include "core/sample/sampler.h"
 #include "core/telemetry/ring.h"
@@ -102,43 +103,6 @@ class EngineListener {
     virtual ~EngineListener() = default;
     virtual void on_token(const TokenEvent& event) = 0;
     virtual void on_finish(const FinishEvent& event) = 0;
-};
-
-enum class BlockState : std::uint8_t { Free, CachedFree, Used };
-
-struct BlockView {
-    BlockState state = BlockState::Free;
-    std::int32_t references = 0;
-    std::int32_t fill = 0;               // tokens in it
-    std::int64_t owner = -1;             // request of one of its owners, −1: none
-};
-
-enum class SequenceState : std::uint8_t { Waiting, Running, Held };
-
-struct SequenceView {
-    std::int64_t request = -1;
-    std::int64_t session = 0;
-    SequenceState state = SequenceState::Waiting;
-    std::int32_t tokens = 0;
-    std::int32_t computed = 0;
-    std::int32_t prompt_tokens = 0;
-    std::vector<std::int32_t> blocks;    // block table, logical → physical
-};
-
-// The KV pool at one moment: an immutable value for panels.
-struct KvSnapshot {
-    std::int64_t iteration = 0;
-    std::int32_t block_size = 0;
-    std::uint64_t block_bytes = 0;
-    std::int32_t context = 0;
-    std::vector<BlockView> blocks;
-    std::vector<SequenceView> sequences; // running, waiting, held
-    std::int32_t used = 0;
-    std::int32_t free = 0;               // never used or forgotten
-    std::int32_t cached_free = 0;        // free, and found again if a prompt begins with them
-    std::int32_t shared = 0;             // blocks with more than one reference
-    std::int32_t wasted_tokens = 0;      // empty places in used blocks (internal fragmentation)
-    std::string last_change;             // one sentence: what the last iteration did to the pool
 };
 
 struct MemoryPlan {

@@ -15,7 +15,7 @@ namespace vitrine::repo {
 struct Rule {
     QString folder;       // the longest folder that holds a file decides
     QStringList allowed;  // what its files may include from this repository: folders end in a slash
-    QStringList denied;   // exceptions to `allowed`
+    QStringList denied;   // folders excepted from `allowed`; a file that `allowed` names stays allowed
     bool qt = false;
     bool widgets = false;
     bool cuda = false;

@@ -10,7 +10,7 @@
 #include <QSet>
 #include <QString>
 
-#include "core/engine/engine.h"
+#include "core/engine/snapshot.h"
 
 namespace vitrine::ui {
 
