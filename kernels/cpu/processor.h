@@ -1,0 +1,9 @@
+// What Highway's targets do not say about the processor.
+#pragma once
+
+namespace vitrine::cpu {
+
+// The 8-bit integer dot product: wide, in AVX-512 form (AVX512_VNNI), else in the form of AVX (AVX-VNNI).
+bool has_dot_extension(bool wide);
+
+}  // namespace vitrine::cpu
