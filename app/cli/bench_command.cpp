@@ -1,0 +1,94 @@
+// Options of `vitrine-cli bench`, its JSON and its table.
+#include "app/cli/bench.h"
+#include "app/cli/machine.h"
+#include "app/cli/output.h"
+
+namespace vitrine::cli {
+
+namespace {
+
+Status measure(Bench& bench, const BenchOptions& options, const std::vector<std::int32_t>& prefill,
+               const std::vector<std::int32_t>& decode) {
+    for (const std::int32_t depth : options.depth) {
+        for (const std::int32_t batch : options.batch) {
+            for (const std::int32_t tokens : prefill) VITRINE_CHECK(bench.prefill(tokens, depth, batch));
+            for (const std::int32_t tokens : decode) VITRINE_CHECK(bench.decode(tokens, depth, batch));
+        }
+        for (const std::int32_t tokens : options.step) VITRINE_CHECK(bench.step(tokens, depth));
+    }
+    return {};
+}
+
+OrderedJson as_json(const Bench& bench) {
+    const double read = bench.read_gb_s();
+    OrderedJson reply;
+    const std::string cpu = cpu_name();
+    reply["machine"] = {
+        {"cpu", cpu.empty() ? OrderedJson() : OrderedJson(cpu)}, {"gpu", nullptr}, {"read_gb_s", read}};
+    reply["results"] = OrderedJson::array();
+    for (const Timing& timing : bench.timings()) {
+        const double weights = median(timing.weights_gb_s);
+        OrderedJson result;
+        result["test"] = timing.test;
+        result["tokens"] = timing.tokens;
+        result["depth"] = timing.depth;
+        result["batch"] = timing.batch;
+        result["tok_s_median"] = median(timing.tok_s);
+        result["tok_s_min"] = *std::min_element(timing.tok_s.begin(), timing.tok_s.end());
+        result["tok_s_max"] = *std::max_element(timing.tok_s.begin(), timing.tok_s.end());
+        result["weights_gb_s"] = weights;
+        result["share_of_read_bandwidth"] = read > 0 ? OrderedJson(weights / read) : OrderedJson();
+        if (timing.step) result["step"] = true;
+        reply["results"].push_back(std::move(result));
+    }
+    return reply;
+}
+
+std::string right(const std::string& text, std::size_t width) {
+    return text.size() >= width ? text : std::string(width - text.size(), ' ') + text;
+}
+
+std::string as_table(const Bench& bench, Model& model, const std::string& sentence) {
+    const double read = bench.read_gb_s();
+    std::string table = sentence + "\nDevice: " + model.device().info().description + "\nCPU: " + cpu_name() +
+                        "\nRead bandwidth: " + fixed(read, 1) + " GB/s (passes between the timed ones)\n\n";
+    table +=
+        "test     tokens   depth  batch     tok/s (min to max)          weights GB/s   of read bandwidth\n";
+    for (const Timing& timing : bench.timings()) {
+        const double weights = median(timing.weights_gb_s);
+        const std::string range =
+            "(" + fixed(*std::min_element(timing.tok_s.begin(), timing.tok_s.end()), 1) + " to " +
+            fixed(*std::max_element(timing.tok_s.begin(), timing.tok_s.end()), 1) + ")";
+        std::string name = timing.step ? "step" : timing.test;
+        name.resize(8, ' ');
+        table += name + right(std::to_string(timing.tokens), 7) + right(std::to_string(timing.depth), 8) +
+                 right(std::to_string(timing.batch), 7) + right(fixed(median(timing.tok_s), 1), 10) + " " +
+                 right(range, 22) + right(fixed(weights, 2), 14) +
+                 right(read > 0 ? fixed(100 * weights / read, 1) + " %" : "-", 19) + "\n";
+    }
+    return table;
+}
+
+}  // namespace
+
+int run_bench(const BenchOptions& options) {
+    auto opened = open_model(options.model);
+    if (!opened.ok()) {
+        note(opened.error().message);
+        return 2;
+    }
+    if (options.model.model.empty() && options.json) note(opened->sentence);
+    const bool named = !options.prefill.empty() || !options.decode.empty() || !options.step.empty();
+    Bench bench(opened->model, options.engine.engine_options(), options.repeat);
+    const auto done = measure(bench, options, named ? options.prefill : std::vector<std::int32_t>{256},
+                              named ? options.decode : std::vector<std::int32_t>{128});
+    if (!done.ok()) {
+        note(done.error().message);
+        return 1;
+    }
+    write_out(options.json ? to_line(as_json(bench))
+                           : printable(as_table(bench, *opened->model, opened->sentence)));
+    return output_status();
+}
+
+}  // namespace vitrine::cli

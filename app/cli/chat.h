@@ -1,0 +1,66 @@
+// `vitrine-cli chat`: a conversation in the terminal, or in a pipe, where each line is a message.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/cli/interrupt.h"
+#include "app/cli/line_reader.h"
+#include "app/cli/options.h"
+#include "app/cli/runner.h"
+#include "core/engine/prompt.h"
+
+namespace vitrine::cli {
+
+struct ChatOptions {
+    ModelOptions model;
+    EngineFlags engine;
+    SamplerFlags sampler;
+    std::optional<std::string> system;
+    std::int32_t max_tokens = -1;
+
+    ChatOptions() {
+        sampler.params.temperature = 0.6F;
+        sampler.params.top_p = 0.95F;
+    }
+};
+
+int run_chat(const ChatOptions& options);
+
+class Chat {
+  public:
+    Chat(std::shared_ptr<Model> model, const ChatOptions& options, bool typed, bool terminal);
+
+    // Serves lines until the end of input, /quit or two presses of Ctrl+C. Exit status.
+    int serve();
+
+  private:
+    enum class After { Next, Quit };
+
+    After command(const std::string& line);
+    void help() const;
+    void set_system(const std::string& text);
+    void set_number(const std::string& name, const std::string& value);
+    void show_stats() const;
+    void regenerate();
+    // Answers the last message of the user; takes it back where that fails.
+    void answer();
+    void start_afresh();
+
+    std::shared_ptr<Model> model_;
+    Interrupts interrupts_;
+    LineReader input_;
+    Runner runner_;
+    std::vector<ChatMessage> messages_;
+    std::optional<std::string> system_;
+    SamplingParams sampling_;
+    std::int32_t max_tokens_;
+    bool typed_;     // a person types
+    bool terminal_;  // standard output is a terminal
+    bool failed_ = false;
+    std::int64_t session_ = 1;
+    std::optional<Outcome> last_;
+};
+
+}  // namespace vitrine::cli

@@ -1,0 +1,62 @@
+// Command-line options that several commands share. Numbers are parsed locale-free and checked: a bad one is
+// a sentence and exit status 2.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/engine/engine.h"
+#include "core/engine/model.h"
+
+namespace vitrine::cli {
+
+// The whole text as a number in [low, high]; the error is a sentence that names `what`.
+Result<std::int64_t> parse_integer(std::string_view text, std::string_view what, std::int64_t low,
+                                   std::int64_t high);
+Result<std::uint64_t> parse_seed(std::string_view text);
+Result<double> parse_decimal(std::string_view text, std::string_view what, double low, double high);
+
+constexpr std::int64_t int32_most = std::numeric_limits<std::int32_t>::max();
+
+struct ModelOptions {
+    std::string model;            // empty: find_model()
+    std::string device = "auto";  // auto, cpu, cuda
+    std::int32_t threads = 0;     // 0: one for each core
+    bool exact = false;           // the reference operations
+};
+
+struct EngineFlags {
+    std::string kv = "f16";
+    std::int32_t block_size = 16;
+    std::int32_t chunk = 256;
+    std::int32_t context = 0;  // 0: what the model was trained for
+    std::string prefix_cache = "on";
+
+    // Context and pool are left to the caller.
+    EngineOptions engine_options() const;
+};
+
+struct SamplerFlags {
+    SamplingParams params;
+    std::optional<std::uint64_t> seed;
+
+    // The seed that was asked for, else a fresh one, which is shown so that the answer can be repeated.
+    std::uint64_t seed_or_fresh() const;
+};
+
+struct OpenedModel {
+    std::shared_ptr<Model> model;
+    std::string sentence;  // which model it is, for people
+};
+
+// Opens the model that the options name, or the one of find_model(). Warnings of the file go to standard
+// error.
+Result<OpenedModel> open_model(const ModelOptions& options, bool vocabulary_only = false);
+
+}  // namespace vitrine::cli

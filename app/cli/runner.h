@@ -1,0 +1,58 @@
+// Runs requests to their end on one engine that is kept from call to call, and grows its KV pool by need: a
+// probe of twenty tokens takes no pool of a whole context.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/engine/engine.h"
+
+namespace vitrine::cli {
+
+struct Outcome {
+    std::vector<TokenId> ids;  // what was generated, the end-of-generation id included
+    std::string text;
+    FinishReason reason = FinishReason::Stop;
+    std::optional<Error> error;
+    RequestStats stats;
+    bool finished = false;
+};
+
+class Runner {
+  public:
+    // options.blocks is chosen here. The context is options.context, or the model's.
+    Runner(std::shared_ptr<Model> model, EngineOptions options);
+
+    std::int32_t context() const;
+
+    // Submits all and steps until the first `needed` of them have ended; the others are cancelled then.
+    // An error where one of the needed ones is refused or fails; the engine is idle and usable afterwards.
+    Result<std::vector<Outcome>> run(std::vector<Request> requests, std::size_t needed);
+    Result<Outcome> run_one(Request request);
+
+    // An engine with room for `tokens` tokens in `sequences` sequences at a time, each rounded up to whole
+    // blocks.
+    Status reserve(std::int64_t tokens, std::int32_t sequences);
+    // An engine with room for one whole context, less where memory is short.
+    Status reserve_context();
+    Engine& engine() { return *engine_; }
+    const Model& model() const { return *model_; }
+    // Called with each token of the needed requests as it comes; may be empty.
+    std::function<void(const TokenEvent&)> on_token;
+
+  private:
+    Result<std::vector<Outcome>> run_all(std::vector<Request> requests, std::size_t needed);
+    std::uint64_t bytes_of_block() const;
+    void drain();
+
+    std::shared_ptr<Model> model_;
+    EngineOptions options_;
+    std::unique_ptr<Engine> engine_;
+    bool whole_context_ = false;
+};
+
+}  // namespace vitrine::cli
