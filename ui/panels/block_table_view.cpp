@@ -82,6 +82,7 @@ void BlockTableView::lay_out() {
     chip_width_ = std::max(32, static_cast<int>(std::ceil(physical * digits.horizontalAdvance('0') +
                                                           logical * small.horizontalAdvance('0') + 13)));
     layout_ = BlockTableLayout(static_cast<std::int32_t>(blocks_.size()), width(), rows, chip_width_, gap);
+    chip_width_ = std::max(chip_width_, (width() + gap) / layout_.columns - gap);  // the row fills the width
     update();
 }
 

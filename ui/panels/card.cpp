@@ -115,12 +115,40 @@ class CardSentence : public QWidget {
     QString text_;
 };
 
+// What an empty panel says, in the middle of it.
+class CardEmpty : public QWidget {
+  public:
+    using QWidget::QWidget;
+    void set_text(const QString& text) {
+        text_ = text;
+        update();
+    }
+    QSize minimumSizeHint() const override {
+        return {
+            120,
+            static_cast<int>(std::ceil(3 * QFontMetricsF(current_theme().fonts.text).lineSpacing())) + 16};
+    }
+    QSize sizeHint() const override { return minimumSizeHint(); }
+
+  protected:
+    void paintEvent(QPaintEvent*) override {
+        QPainter painter(this);
+        painter.setPen(current_theme().text_second);
+        painter.setFont(current_theme().fonts.text);
+        painter.drawText(QRectF(rect()).adjusted(24, 0, -24, -12), Qt::AlignCenter | Qt::TextWordWrap, text_);
+    }
+
+  private:
+    QString text_;
+};
+
 Card::Card(const QString& title, QWidget* parent)
     : QWidget(parent),
       title_(title),
       header_(new CardHeader(title, this)),
       content_(new QWidget(this)),
       body_(new QVBoxLayout(content_)),
+      empty_(new CardEmpty(this)),
       sentence_(new CardSentence(this)) {
     auto* outer = new QVBoxLayout(this);
     outer->setContentsMargins(0, 0, 0, 0);
@@ -132,7 +160,9 @@ Card::Card(const QString& title, QWidget* parent)
     body_->setContentsMargins(12, 6, 12, 12);
     body_->setSpacing(8);
     outer->addWidget(content_, 1);
+    outer->addWidget(empty_, 1);
     outer->addWidget(sentence_);
+    empty_->hide();
     sentence_->hide();
     setAccessibleName(title);
     setMinimumWidth(240);
@@ -155,9 +185,10 @@ void Card::set_sentence(const QString& text) {
 void Card::set_empty_text(const QString& text) {
     if (text == empty_text_) return;
     empty_text_ = text;
+    empty_->set_text(text);
     content_->setVisible(text.isEmpty());
+    empty_->setVisible(!text.isEmpty());
     sentence_->setVisible(text.isEmpty() && !sentence_->text().isEmpty());
-    update();
 }
 
 void Card::paintEvent(QPaintEvent*) {
@@ -168,12 +199,6 @@ void Card::paintEvent(QPaintEvent*) {
     painter.setPen(QPen(theme.hairline, 1));
     const double radius = theme.metrics.radius_card;
     painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), radius, radius);
-    if (empty_text_.isEmpty()) return;
-    painter.setPen(theme.text_second);
-    painter.setFont(theme.fonts.text);
-    const double top = header_->geometry().bottom();
-    painter.drawText(QRectF(rect()).adjusted(24, top + 4, -24, -12), Qt::AlignCenter | Qt::TextWordWrap,
-                     empty_text_);
 }
 
 bool Card::save_png(const QString& path, QString* error) {

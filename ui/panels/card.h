@@ -9,6 +9,7 @@ class QVBoxLayout;
 
 namespace vitrine::ui {
 
+class CardEmpty;
 class CardHeader;
 class CardSentence;
 
@@ -47,6 +48,7 @@ class Card : public QWidget {
     CardHeader* header_;
     QWidget* content_;
     QVBoxLayout* body_;
+    CardEmpty* empty_;
     CardSentence* sentence_;
 };
 

@@ -13,7 +13,8 @@
 namespace vitrine::ui {
 namespace {
 
-constexpr double gap = 22;
+constexpr double widest_gap = 22;
+constexpr double narrowest_gap = 12;
 
 double row_height() {
     const Fonts& fonts = current_theme().fonts;
@@ -23,7 +24,8 @@ double row_height() {
 }  // namespace
 
 FigureRow::FigureRow(QWidget* parent) : QWidget(parent) {
-    QSizePolicy policy(QSizePolicy::Preferred, QSizePolicy::Fixed);
+    // Not Fixed: that would hold the row to sizeHint() even where it needs a second line.
+    QSizePolicy policy(QSizePolicy::Preferred, QSizePolicy::Minimum);
     policy.setHeightForWidth(true);
     setSizePolicy(policy);
     connect(theme_signal(), &ThemeSignal::changed, this, [this] {
@@ -68,6 +70,12 @@ std::vector<QRectF> FigureRow::places(double width) const {
     const double height = row_height();
     double x = 0;
     double y = 0;
+    // Columns move together before one of them goes to the next line.
+    double sum = 0;
+    for (const double w : widths_) sum += w;
+    const double gaps = static_cast<double>(widths_.size()) - 1;
+    double gap = gaps > 0 ? std::floor((width - sum) / gaps) : widest_gap;
+    gap = gap < narrowest_gap ? widest_gap : std::min(gap, widest_gap);
     for (const double w : widths_) {
         if (x > 0 && x + w > width) {
             x = 0;

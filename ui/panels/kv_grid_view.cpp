@@ -76,11 +76,13 @@ KvGridView::Tile KvGridView::make_tile(std::int32_t tile) const {
 }
 
 void KvGridView::rebuild() {
+    const std::int32_t before = layout_.blocks_per_tile();
     layout_ = KvGridLayout(model_->block_count(), size() - QSize(2 * margin, 2 * margin));
     tiles_.resize(static_cast<std::size_t>(layout_.tiles()));
     for (std::int32_t i = 0; i < layout_.tiles(); ++i) tiles_[static_cast<std::size_t>(i)] = make_tile(i);
     flashing_.clear();
     update();
+    if (layout_.blocks_per_tile() != before) emit tiles_changed();
 }
 
 void KvGridView::model_changed(bool flash) {
@@ -305,26 +307,13 @@ void KvGridView::keyPressEvent(QKeyEvent* event) {
     const std::int32_t at = highlight_ < 0 ? 0 : layout_.tile_of(highlight_);
     std::int32_t to = at;
     switch (event->key()) {
-        case Qt::Key_Left:
-            to = at - 1;
-            break;
-        case Qt::Key_Right:
-            to = at + 1;
-            break;
-        case Qt::Key_Up:
-            to = at - layout_.columns();
-            break;
-        case Qt::Key_Down:
-            to = at + layout_.columns();
-            break;
-        case Qt::Key_Home:
-            to = 0;
-            break;
-        case Qt::Key_End:
-            to = layout_.tiles() - 1;
-            break;
-        default:
-            return QWidget::keyPressEvent(event);
+        case Qt::Key_Left: to = at - 1; break;
+        case Qt::Key_Right: to = at + 1; break;
+        case Qt::Key_Up: to = at - layout_.columns(); break;
+        case Qt::Key_Down: to = at + layout_.columns(); break;
+        case Qt::Key_Home: to = 0; break;
+        case Qt::Key_End: to = layout_.tiles() - 1; break;
+        default: return QWidget::keyPressEvent(event);
     }
     if (to < 0 || to >= layout_.tiles()) return;
     emit block_clicked(layout_.first_block(to));

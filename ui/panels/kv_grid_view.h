@@ -49,6 +49,7 @@ class KvGridView : public QWidget {
     QSize minimumSizeHint() const override { return {160, 56}; }
 
   signals:
+    void tiles_changed();  // another number of blocks in a tile
     void block_clicked(std::int32_t block);
     void block_hovered(std::int32_t block);  // −1: none
 

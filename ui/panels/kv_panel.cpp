@@ -26,11 +26,21 @@ KvPanel::KvPanel(SequenceColors* colors, QWidget* parent)
           picture_ms, [this] { refresh(); }, this),
       figure_refresh_(
           current_theme().metrics.figure_update_ms, [this] { refresh_figures(); }, this) {
-    body()->addWidget(figures_);
-    body()->addWidget(grid_, 1);
-    body()->addWidget(table_);
+    // The grid has two pixels around its tiles for their edges; the others start where its tiles do.
+    body()->setContentsMargins(10, 6, 10, 10);
+    for (QWidget* part : std::initializer_list<QWidget*>{figures_, grid_, table_}) {
+        if (part == grid_) {
+            body()->addWidget(grid_, 1);
+            continue;
+        }
+        auto* inset = new QVBoxLayout;
+        inset->setContentsMargins(2, 0, 2, 0);
+        inset->addWidget(part);
+        body()->addLayout(inset);
+    }
     grid_->set_describe([this](std::int32_t first, std::int32_t end) { return describe(first, end); });
     connect(grid_, &KvGridView::block_clicked, this, [this](std::int32_t block) { click(block, -1); });
+    connect(grid_, &KvGridView::tiles_changed, this, &KvPanel::show_subtitle);
     connect(grid_, &KvGridView::block_hovered, table_, &BlockTableView::set_hovered);
     connect(table_, &BlockTableView::block_clicked, this, &KvPanel::click);
     connect(table_, &BlockTableView::block_hovered, grid_, &KvGridView::set_hovered);
@@ -92,15 +102,12 @@ void KvPanel::refresh() {
             tr("No model is loaded. Open one above: the blocks that hold its memory of each chat appear "
                "here, one square a block."));
         set_sentence({});
-        set_subtitle({});
+        show_subtitle();
         return;
     }
     set_empty_text({});
     const KvSnapshot& s = *model_.snapshot();
-    const auto count = static_cast<std::uint64_t>(s.blocks.size());
-    set_subtitle(tr("%1 blocks of %2 tokens · %3")
-                     .arg(format_count(static_cast<std::int64_t>(count)), format_count(s.block_size),
-                          format_bytes(count * s.block_bytes)));
+    show_subtitle();
     if (!s.last_change.empty()) {
         set_sentence(QString::fromStdString(s.last_change));
     } else {
@@ -108,6 +115,17 @@ void KvPanel::refresh() {
             tr("Nothing is remembered yet. Write a message: every %1 tokens take one of these blocks.")
                 .arg(format_count(s.block_size)));
     }
+}
+
+void KvPanel::show_subtitle() {
+    if (model_.empty()) return set_subtitle({});
+    const KvSnapshot& s = *model_.snapshot();
+    const auto count = static_cast<std::uint64_t>(s.blocks.size());
+    QString what = tr("%1 blocks of %2 tokens")
+                       .arg(format_count(static_cast<std::int64_t>(count)), format_count(s.block_size));
+    const std::int32_t merged = grid_->layout_of_tiles().blocks_per_tile();
+    if (merged > 1) what += tr(", %1 a square").arg(format_count(merged));
+    set_subtitle(what + QStringLiteral(" · ") + format_bytes(count * s.block_bytes));
 }
 
 void KvPanel::refresh_figures() {

@@ -63,6 +63,7 @@ class KvPanel : public Card {
   private:
     void refresh();  // grid, table, sentence
     void refresh_figures();
+    void show_subtitle();
     void show_table();
     void click(std::int32_t block, std::int32_t logical_in_table);
     QString name_of_sequence(SequenceKey key) const;

@@ -1,0 +1,186 @@
+#include "ui/panels/latency_panel.h"
+
+#include <QSet>
+#include <QVBoxLayout>
+
+#include "ui/panels/figure_row.h"
+#include "ui/panels/latency_plot.h"
+
+namespace vitrine::ui {
+namespace {
+
+constexpr int picture_ms = 66;  // the whole plot moves with each token: 15 pictures a second are enough
+
+}  // namespace
+
+LatencyPanel::LatencyPanel(SequenceColors* colors, QWidget* parent)
+    : Card(tr("Latency"), parent),
+      colors_(colors),
+      figures_(new FigureRow(this)),
+      plot_(new LatencyPlot(
+          &model_, colors, [this](std::int64_t request) { return key_of_request(request); }, this)),
+      refresh_(
+          picture_ms, [this] { refresh(); }, this),
+      figure_refresh_(
+          current_theme().metrics.figure_update_ms, [this] { refresh_figures(); }, this) {
+    body()->addWidget(figures_);
+    body()->addWidget(plot_, 1);
+    plot_->set_describe([this](const LatencyPoint& point) { return describe(point); });
+    connect(plot_, &LatencyPlot::point_clicked, this, [this](qint64 request, int index) {
+        emit token_clicked(request, session_of_request_.value(request, 0), index);
+    });
+    refresh_figures();
+    refresh();
+}
+
+void LatencyPanel::append(const std::vector<Record>& records) {
+    bool shown = false;
+    for (const Record& record : records) {
+        if (record.kind != RecordKind::Token && record.kind != RecordKind::Request) continue;
+        model_.append(record);
+        shown = true;
+    }
+    if (shown) request_refresh();
+}
+
+void LatencyPanel::request_refresh() {
+    if (!isVisible()) return;
+    figure_refresh_.request();
+    refresh_.request();
+}
+
+void LatencyPanel::set_request_session(qint64 request, qint64 session) {
+    if (session_of_request_.value(request, 0) == session) return;
+    session_of_request_.insert(request, session);
+    if (session_of_request_.size() > 4096) forget_old_requests();
+    request_refresh();
+}
+
+void LatencyPanel::forget_old_requests() {
+    QSet<qint64> present;
+    for (std::size_t i = 0; i < model_.points().size(); ++i) present.insert(model_.points()[i].request);
+    for (std::size_t i = 0; i < model_.marks().size(); ++i) present.insert(model_.marks()[i].request);
+    qint64 newest = 0;
+    for (auto it = session_of_request_.cbegin(); it != session_of_request_.cend(); ++it) {
+        newest = std::max(newest, it.key());
+    }
+    // The newest have perhaps no record yet.
+    session_of_request_.removeIf(
+        [&](const auto& it) { return it.key() < newest - 1024 && !present.contains(it.key()); });
+}
+
+void LatencyPanel::set_selected(qint64 session) {
+    if (session == selected_) return;
+    selected_ = session;
+    if (isVisible()) figure_refresh_.request();
+}
+
+void LatencyPanel::set_names(const QHash<qint64, QString>& names) { names_ = names; }
+
+void LatencyPanel::set_bandwidth(double weights_gb_s, double read_gb_s) {
+    weights_gb_s_ = weights_gb_s;
+    read_gb_s_ = read_gb_s;
+    if (isVisible()) figure_refresh_.request();
+}
+
+void LatencyPanel::clear() {
+    model_.clear();
+    session_of_request_.clear();
+    typical_ = unknown;
+    request_refresh();
+}
+
+void LatencyPanel::showEvent(QShowEvent* event) {
+    Card::showEvent(event);
+    figure_refresh_.run_now();
+    refresh_.run_now();
+}
+
+void LatencyPanel::hideEvent(QHideEvent* event) {
+    refresh_.cancel();
+    figure_refresh_.cancel();
+    Card::hideEvent(event);
+}
+
+void LatencyPanel::refresh() {
+    ++refreshes_;
+    if (model_.empty()) {
+        set_empty_text(tr(
+            "No token yet. Write a message: every token of the answer becomes a point here, as high as the "
+            "milliseconds it took."));
+        set_subtitle({});
+        return;
+    }
+    set_empty_text({});
+    plot_->model_changed(typical_);
+    set_subtitle(tr("per token, ms · last %1 s")
+                     .arg(format_count(static_cast<std::int64_t>(plot_->window_seconds()))));
+}
+
+void LatencyPanel::refresh_figures() {
+    ++refreshes_;
+    const Percentiles p = model_.percentiles();
+    typical_ = p.p50;
+    const double speed = selected_ == 0 ? unknown : model_.tokens_per_second([this](std::int64_t request) {
+        return session_of_request_.value(request, 0) == selected_;
+    });
+    const double share = weights_gb_s_ > 0 && read_gb_s_ > 0 ? weights_gb_s_ / read_gb_s_ : unknown;
+    const QString of_what =
+        tr("%1 % of the last %2 times between two tokens of one request, all requests "
+           "together, are at most this (nearest rank).");
+    const auto percentile = [&](int percent) {
+        return of_what.arg(QString::number(percent), format_count(static_cast<std::int64_t>(p.count)));
+    };
+    figures_->set_figures({
+        {format_duration(p.p50), tr("p50"), percentile(50), {}},
+        {format_duration(p.p95), tr("p95"), percentile(95), {}},
+        {format_duration(p.p99), tr("p99"), percentile(99), {}},
+        {format_significant(speed),
+         tr("tok/s, this chat"),
+         tr("Tokens a second of the selected chat's newest answer, over its last 64 tokens at most."),
+         {}},
+        {format_percent(share),
+         tr("of read bandwidth"),
+         share > 0 ? tr("%1 of weights read by the engine, of %2 that this machine was measured to read.")
+                         .arg(format_figure(weights_gb_s_, QStringLiteral("GB/s")),
+                              format_figure(read_gb_s_, QStringLiteral("GB/s")))
+                   : tr("Weights read a second, as a share of what this machine can read. Not measured yet."),
+         {}},
+    });
+    setAccessibleDescription(model_.empty() ? empty_text() : figures_->as_text());
+}
+
+SequenceKey LatencyPanel::key_of_request(std::int64_t request) const {
+    return key_of(session_of_request_.value(request, 0), request);
+}
+
+QString LatencyPanel::name_of_request(std::int64_t request) const {
+    const qint64 session = session_of_request_.value(request, 0);
+    const QString name = names_.value(session);
+    if (!name.isEmpty()) return QStringLiteral("“%1”").arg(name);
+    return session != 0 ? tr("chat %1").arg(session) : tr("request %1").arg(request);
+}
+
+QString LatencyPanel::describe(const LatencyPoint& point) const {
+    return tr("Token %1 of %2\n%3 after the one before\nIteration %4")
+        .arg(format_count(point.index + 1), name_of_request(point.request), format_duration(point.interval),
+             format_count(point.iteration));
+}
+
+QString LatencyPanel::csv() const {
+    QString out = QStringLiteral("request,session,token,iteration,busy_seconds,milliseconds\n");
+    const auto& points = model_.points();
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        const LatencyPoint& p = points[i];
+        // QString::number knows no locale.
+        out += QStringLiteral("%1,%2,%3,%4,%5,%6\n")
+                   .arg(p.request)
+                   .arg(session_of_request_.value(p.request, 0))
+                   .arg(p.index)
+                   .arg(p.iteration)
+                   .arg(QString::number(p.at, 'f', 6), QString::number(p.interval * 1e3, 'f', 4));
+    }
+    return out;
+}
+
+}  // namespace vitrine::ui

@@ -1,0 +1,81 @@
+// The dock "Latency": percentiles of the time between tokens, speed of the selected chat, share of the memory
+// bandwidth, and every token on a timeline. While hidden, records are only put into the model's ring.
+#pragma once
+
+#include <vector>
+
+#include <QHash>
+
+#include "ui/panels/card.h"
+#include "ui/panels/kv_model.h"
+#include "ui/panels/latency_model.h"
+#include "ui/panels/throttle.h"
+#include "ui/plot/figure_format.h"
+#include "ui/settings/sequence_colors.h"
+
+namespace vitrine::ui {
+
+class FigureRow;
+class LatencyPlot;
+
+class LatencyPanel : public Card {
+    Q_OBJECT
+
+  public:
+    // `colors` is shared with the chat list and lives longer than the panel.
+    explicit LatencyPanel(SequenceColors* colors, QWidget* parent = nullptr);
+
+    const LatencyModel& model() const { return model_; }
+    LatencyPlot* plot() { return plot_; }
+    FigureRow* figure_row() { return figures_; }
+    int refreshes() const { return refreshes_; }  // see KvPanel
+    bool timers_running() const { return refresh_.pending() || figure_refresh_.pending(); }
+
+    // One row a token.
+    QString csv() const override;
+
+  public slots:
+    void append(const std::vector<vitrine::Record>& records);
+    // Whose colour and name a request's tokens have. Before or after its first records.
+    void set_request_session(qint64 request, qint64 session);
+    void set_selected(qint64 session);
+    void set_names(const QHash<qint64, QString>& names);
+    // Weights read by the engine and what this machine can read, both measured, in 10⁹ bytes a second. Not
+    // positive: not known.
+    void set_bandwidth(double weights_gb_s, double read_gb_s);
+    // Another model: its engine counts requests and time from zero.
+    void clear();
+
+  signals:
+    // session 0 where the request belongs to none.
+    void token_clicked(qint64 request, qint64 session, int index);
+
+  protected:
+    void showEvent(QShowEvent* event) override;
+    void hideEvent(QHideEvent* event) override;
+
+  private:
+    SequenceKey key_of_request(std::int64_t request) const;
+    QString name_of_request(std::int64_t request) const;
+    void request_refresh();
+    void refresh();
+    void refresh_figures();
+    void forget_old_requests();
+    QString describe(const LatencyPoint& point) const;
+
+    LatencyModel model_;
+    SequenceColors* colors_;
+    QHash<qint64, qint64> session_of_request_;
+    QHash<qint64, QString> names_;
+    qint64 selected_ = 0;
+    double weights_gb_s_ = 0;
+    double read_gb_s_ = 0;
+    double typical_ = unknown;
+    FigureRow* figures_;
+    LatencyPlot* plot_;
+    Throttle refresh_;
+    Throttle figure_refresh_;
+    int refreshes_ = 0;
+};
+
+}  // namespace vitrine::ui
