@@ -15,7 +15,7 @@ struct RowMaximum {
 RowMaximum row_maximum(std::span<const float> row);
 
 // Σ exp(row[i] − shift), accumulated in double over fixed groups; −infinity counts as 0. Relative error below
-// 2e-7: the exponential is a degree-6 polynomial on [−ln2/2, ln2/2] with an exact power of two.
+// 3e-7: the exponential is a degree-6 polynomial on [−ln2/2, ln2/2] with an exact power of two.
 double sum_of_exponentials(std::span<const float> row, float shift);
 
 // How many entries are greater than `value`.
