@@ -102,20 +102,23 @@ void Scheduler::schedule(Sequence& sequence, StepPlan& plan, Left& left) {
     sequence.last_served = iteration_;
 }
 
-// Is there room for all that the sequence has, and for a block to grow into? Cached blocks that it will take
-// over need no room unless they are in the free list themselves.
+// Is there room for all that the sequence has, and for a block to grow into, beside what the running ones
+// still have to catch up with? Cached blocks that it will take over need no room unless they are in the free
+// list themselves.
 bool Scheduler::fits(const Sequence& sequence) {
+    std::int32_t promised = 0;
+    for (const Sequence* s : running_) promised += kv_.blocks_missing(s->table, s->length() + 1);
     for (;;) {
         const PrefixMatch match = kv_.peek_prefix(sequence.tokens, sequence.logits_from);
         const std::int32_t wanted = kv_.blocks_for(sequence.length() + 1) + 1 - match.blocks + match.free_blocks;
-        if (kv_.pool().free_count() >= std::min(wanted, kv_.pool().size())) return true;
+        if (kv_.pool().free_count() - promised >= std::min(wanted, kv_.pool().size())) return true;
         if (!drop_oldest_held()) return false;
     }
 }
 
 void Scheduler::admit(StepPlan& plan, Left& left) {
-    while (left.rows > 0 && left.outputs > 0 && !waiting_.empty() &&
-           running_.size() < static_cast<std::size_t>(limits_.max_running)) {
+    // Where no rows are left it is admitted all the same, and has its turn in a later iteration.
+    while (!waiting_.empty() && running_.size() < static_cast<std::size_t>(limits_.max_running)) {
         Sequence& s = *waiting_.front();
         if (!fits(s)) return;
         waiting_.erase(waiting_.begin());
