@@ -51,15 +51,9 @@ Status check_finite(const HostTensor& tensor, std::string_view name) {
     std::optional<std::uint64_t> bad;
     const char* what = "weight";
     switch (tensor.dtype) {
-        case DType::F32:
-            bad = first_not_finite(tensor.data, blocks, stride, kFloatExponent);
-            break;
-        case DType::F16:
-            bad = first_not_finite(tensor.data, blocks, stride, kHalfExponent);
-            break;
-        case DType::BF16:
-            bad = first_not_finite(tensor.data, blocks, stride, kBfloatExponent);
-            break;
+        case DType::F32: bad = first_not_finite(tensor.data, blocks, stride, kFloatExponent); break;
+        case DType::F16: bad = first_not_finite(tensor.data, blocks, stride, kHalfExponent); break;
+        case DType::BF16: bad = first_not_finite(tensor.data, blocks, stride, kBfloatExponent); break;
         case DType::Q8_0:
         case DType::Q4_0:
         case DType::Q4_1:

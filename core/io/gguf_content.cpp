@@ -367,32 +367,19 @@ const GgufTensor* find_tensor(const GgufContent& content, std::string_view name)
 
 std::string gguf_type_name(GgufType type) {
     switch (type) {
-        case GgufType::U8:
-            return "u8";
-        case GgufType::I8:
-            return "i8";
-        case GgufType::U16:
-            return "u16";
-        case GgufType::I16:
-            return "i16";
-        case GgufType::U32:
-            return "u32";
-        case GgufType::I32:
-            return "i32";
-        case GgufType::F32:
-            return "f32";
-        case GgufType::Bool:
-            return "bool";
-        case GgufType::String:
-            return "string";
-        case GgufType::Array:
-            return "array";
-        case GgufType::U64:
-            return "u64";
-        case GgufType::I64:
-            return "i64";
-        case GgufType::F64:
-            return "f64";
+        case GgufType::U8: return "u8";
+        case GgufType::I8: return "i8";
+        case GgufType::U16: return "u16";
+        case GgufType::I16: return "i16";
+        case GgufType::U32: return "u32";
+        case GgufType::I32: return "i32";
+        case GgufType::F32: return "f32";
+        case GgufType::Bool: return "bool";
+        case GgufType::String: return "string";
+        case GgufType::Array: return "array";
+        case GgufType::U64: return "u64";
+        case GgufType::I64: return "i64";
+        case GgufType::F64: return "f64";
     }
     return "type " + std::to_string(static_cast<std::uint32_t>(type));
 }
@@ -406,22 +393,17 @@ std::uint64_t gguf_fixed_size(GgufType type) {
     switch (type) {
         case GgufType::U8:
         case GgufType::I8:
-        case GgufType::Bool:
-            return 1;
+        case GgufType::Bool: return 1;
         case GgufType::U16:
-        case GgufType::I16:
-            return 2;
+        case GgufType::I16: return 2;
         case GgufType::U32:
         case GgufType::I32:
-        case GgufType::F32:
-            return 4;
+        case GgufType::F32: return 4;
         case GgufType::U64:
         case GgufType::I64:
-        case GgufType::F64:
-            return 8;
+        case GgufType::F64: return 8;
         case GgufType::String:
-        case GgufType::Array:
-            return 0;
+        case GgufType::Array: return 0;
     }
     return 0;
 }

@@ -22,14 +22,14 @@ namespace {
 
 // Header, sizes, and pages spread evenly over the rest: enough to tell any two models apart that people
 // have, without reading a file of many gigabytes.
-std::uint64_t hash_of(const GgufFile& file) {
+std::uint64_t hash_of(const GgufFile& file, bool with_data) {
     constexpr std::uint64_t kPage = 4096;
     constexpr std::uint64_t kPages = 64;
     const auto header = file.header_bytes();
     std::uint64_t hash = XXH3_64bits_withSeed(header.data(), header.size(), file.file_size());
     for (const GgufTensor& tensor : file.tensors()) {
         const auto data = file.data(tensor);
-        if (data.empty()) continue;
+        if (data.empty() || !with_data) continue;
         // Of each tensor the first bytes, and of the large ones pages from inside.
         const std::uint64_t share =
             std::max<std::uint64_t>(1, kPages * data.size() / std::max<std::uint64_t>(1, file.file_size()));
@@ -104,7 +104,7 @@ Status GgufModel::read(OpenOptions options) {
     } else {
         VITRINE_CHECK(read_tensors());
     }
-    summarise();
+    summarise(!options.vocabulary_only);
     return {};
 }
 
@@ -223,7 +223,7 @@ Status GgufModel::read_tensors() {
     return {};
 }
 
-void GgufModel::summarise() {
+void GgufModel::summarise(bool with_data) {
     std::map<std::string, std::uint64_t> weights_of;
     for (const GgufTensor& tensor : file_->tensors()) {
         if (!tensor.valid) continue;
@@ -234,7 +234,7 @@ void GgufModel::summarise() {
     const auto most = std::max_element(weights_of.begin(), weights_of.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     if (most != weights_of.end()) weights_format_ = most->first;
-    content_hash_ = hash_of(*file_);
+    content_hash_ = hash_of(*file_, with_data);
 }
 
 std::optional<HostTensor> GgufModel::tensor(std::string_view name) const {

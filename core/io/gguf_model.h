@@ -24,7 +24,7 @@ class GgufModel final : public ModelSource {
     Status read_tensors();
     Result<std::vector<float>> read_rope_factors() const;
     Status widen_vector(const GgufTensor& tensor);
-    void summarise();
+    void summarise(bool with_data);
 
     std::unique_ptr<GgufFile> file_;
     // Norms and biases that the file stores in 16 bits: the operations want them in float32.

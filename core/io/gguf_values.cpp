@@ -17,30 +17,19 @@ using Number = std::variant<std::uint64_t, std::int64_t, double>;
 
 std::optional<Number> load(GgufType type, const std::byte* p) {
     switch (type) {
-        case GgufType::U8:
-            return Number(std::uint64_t{load_number<std::uint8_t>(p)});
-        case GgufType::I8:
-            return Number(std::int64_t{load_number<std::int8_t>(p)});
-        case GgufType::U16:
-            return Number(std::uint64_t{load_number<std::uint16_t>(p)});
-        case GgufType::I16:
-            return Number(std::int64_t{load_number<std::int16_t>(p)});
-        case GgufType::U32:
-            return Number(std::uint64_t{load_number<std::uint32_t>(p)});
-        case GgufType::I32:
-            return Number(std::int64_t{load_number<std::int32_t>(p)});
-        case GgufType::U64:
-            return Number(load_number<std::uint64_t>(p));
-        case GgufType::I64:
-            return Number(load_number<std::int64_t>(p));
-        case GgufType::F32:
-            return Number(double{load_number<float>(p)});
-        case GgufType::F64:
-            return Number(load_number<double>(p));
+        case GgufType::U8: return Number(std::uint64_t{load_number<std::uint8_t>(p)});
+        case GgufType::I8: return Number(std::int64_t{load_number<std::int8_t>(p)});
+        case GgufType::U16: return Number(std::uint64_t{load_number<std::uint16_t>(p)});
+        case GgufType::I16: return Number(std::int64_t{load_number<std::int16_t>(p)});
+        case GgufType::U32: return Number(std::uint64_t{load_number<std::uint32_t>(p)});
+        case GgufType::I32: return Number(std::int64_t{load_number<std::int32_t>(p)});
+        case GgufType::U64: return Number(load_number<std::uint64_t>(p));
+        case GgufType::I64: return Number(load_number<std::int64_t>(p));
+        case GgufType::F32: return Number(double{load_number<float>(p)});
+        case GgufType::F64: return Number(load_number<double>(p));
         case GgufType::Bool:
         case GgufType::String:
-        case GgufType::Array:
-            return std::nullopt;
+        case GgufType::Array: return std::nullopt;
     }
     return std::nullopt;
 }

@@ -31,17 +31,10 @@ std::string hexadecimal(char32_t value) {
 
 void append_escaped(std::string& out, char32_t c) {
     switch (c) {
-        case '\n':
-            out += "\\n";
-            return;
-        case '\r':
-            out += "\\r";
-            return;
-        case '\t':
-            out += "\\t";
-            return;
-        default:
-            break;
+        case '\n': out += "\\n"; return;
+        case '\r': out += "\\r"; return;
+        case '\t': out += "\\t"; return;
+        default: break;
     }
     const std::string digits = hexadecimal(c);
     if (c < 0x80) {
