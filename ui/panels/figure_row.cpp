@@ -24,10 +24,7 @@ double row_height() {
 }  // namespace
 
 FigureRow::FigureRow(QWidget* parent) : QWidget(parent) {
-    // Not Fixed: that would hold the row to sizeHint() even where it needs a second line.
-    QSizePolicy policy(QSizePolicy::Preferred, QSizePolicy::Minimum);
-    policy.setHeightForWidth(true);
-    setSizePolicy(policy);
+    setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
     connect(theme_signal(), &ThemeSignal::changed, this, [this] {
         widths_.clear();
         measure();
@@ -48,7 +45,9 @@ void FigureRow::measure() {
             grown = true;
         }
     }
-    if (grown) updateGeometry();
+    if (!grown) return;
+    updateGeometry();
+    fit_height();
 }
 
 void FigureRow::set_figures(const std::vector<Figure>& figures) {
@@ -87,10 +86,13 @@ std::vector<QRectF> FigureRow::places(double width) const {
     return out;
 }
 
-int FigureRow::heightForWidth(int width) const {
-    const auto all = places(width);
-    return static_cast<int>(std::ceil(all.empty() ? row_height() : all.back().bottom()));
+void FigureRow::fit_height() {
+    const auto all = places(width());
+    const int height = static_cast<int>(std::ceil(all.empty() ? row_height() : all.back().bottom()));
+    if (height != minimumHeight() || height != maximumHeight()) setFixedHeight(height);
 }
+
+void FigureRow::resizeEvent(QResizeEvent*) { fit_height(); }
 
 QSize FigureRow::sizeHint() const {
     const auto all = places(1e9);

@@ -29,18 +29,20 @@ class FigureRow : public QWidget {
     // "43 used blocks, 9 cached, free": for screen readers.
     QString as_text() const;
 
-    bool hasHeightForWidth() const override { return true; }
-    int heightForWidth(int width) const override;
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override;
 
   protected:
     void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
     bool event(QEvent* event) override;
 
   private:
     std::vector<QRectF> places(double width) const;
     void measure();
+    // Height follows width by a fixed height, not by height-for-width: docks take only a minimum size
+    // seriously.
+    void fit_height();
 
     std::vector<Figure> figures_;
     std::vector<double> widths_;

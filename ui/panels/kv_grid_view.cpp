@@ -186,11 +186,11 @@ void KvGridView::paint_tile(QPainter& painter, std::int32_t tile, const std::vec
             // At least two pixels: a block with one token is not an empty one.
             const double height = level > 0 ? std::max(2.0, std::round(level * rect.height())) : 0;
             if (height > 0) {
-                ++primitives_;
                 painter.save();
                 painter.setClipRect(QRectF(rect.left(), rect.bottom() - height, rect.width(), height),
                                     Qt::IntersectClip);
                 area(rect, color.fill);
+                if (round) paint_pattern(painter, rect.adjusted(1, 1, -1, -1), color);
                 painter.restore();
             }
         }

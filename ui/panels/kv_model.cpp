@@ -15,7 +15,7 @@ void KvModel::set(std::shared_ptr<const KvSnapshot> snapshot) {
     figures_.wasted = unknown;
     figures_.times_less = unknown;
     if (!snapshot_) {
-        key_of_request_.clear();
+        key_of_request_.clear();  // another engine counts its requests from the beginning
         return;
     }
     const KvSnapshot& s = *snapshot_;

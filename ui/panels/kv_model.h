@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -49,6 +50,14 @@ class KvModel {
   public:
     // Takes the snapshot (null: none) and indexes it: O(blocks + entries of all tables).
     void set(std::shared_ptr<const KvSnapshot> snapshot);
+
+    // Whose a request is, for blocks that it left in the cache before any snapshot showed it. Bounded:
+    // requests that own nothing are forgotten.
+    void remember(std::int64_t request, SequenceKey key) { key_of_request_.insert(request, key); }
+    // no_sequence: not known (any more).
+    SequenceKey key_of_request(std::int64_t request) const {
+        return key_of_request_.value(request, no_sequence);
+    }
 
     const std::shared_ptr<const KvSnapshot>& snapshot() const { return snapshot_; }
     bool empty() const { return !snapshot_ || snapshot_->blocks.empty(); }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include <QRegularExpression>
 #include <QVBoxLayout>
 
 #include "ui/panels/block_table_view.h"
@@ -53,6 +54,10 @@ void KvPanel::set_snapshot(std::shared_ptr<const KvSnapshot> snapshot) {
     if (!isVisible()) return;
     refresh_.request();
     figure_refresh_.request();
+}
+
+void KvPanel::set_request_session(qint64 request, qint64 session) {
+    model_.remember(request, key_of(session, request));
 }
 
 void KvPanel::set_selected(qint64 session) {
@@ -109,7 +114,7 @@ void KvPanel::refresh() {
     const KvSnapshot& s = *model_.snapshot();
     show_subtitle();
     if (!s.last_change.empty()) {
-        set_sentence(QString::fromStdString(s.last_change));
+        set_sentence(told(s.last_change));
     } else {
         set_sentence(
             tr("Nothing is remembered yet. Write a message: every %1 tokens take one of these blocks.")
@@ -154,6 +159,23 @@ void KvPanel::refresh_figures() {
          {}},
     });
     setAccessibleDescription(model_.empty() ? empty_text() : figures_->as_text() + ". " + sentence());
+}
+
+// The engine speaks of "sequence 5"; the reader knows the chat by its title.
+QString KvPanel::told(const std::string& change) const {
+    const QString text = QString::fromUtf8(change.data(), static_cast<qsizetype>(change.size()));
+    static const QRegularExpression sequence(QStringLiteral("\\b[Ss]equence (\\d{1,18})\\b"));
+    QString out;
+    qsizetype done = 0;
+    for (auto it = sequence.globalMatch(text); it.hasNext();) {
+        const QRegularExpressionMatch match = it.next();
+        const QString name = names_.value(model_.key_of_request(match.captured(1).toLongLong()));
+        if (name.isEmpty()) continue;
+        out += QStringView(text).mid(done, match.capturedStart() - done);
+        out += "“" + (name.size() > 32 ? name.left(31) + "…" : name) + "”";
+        done = match.capturedEnd();
+    }
+    return out.append(QStringView(text).mid(done));
 }
 
 void KvPanel::show_table() {

@@ -45,6 +45,8 @@ class KvPanel : public Card {
   public slots:
     // Null: no model is loaded.
     void set_snapshot(std::shared_ptr<const vitrine::KvSnapshot> snapshot);
+    // Whose a request is, see LatencyPanel.
+    void set_request_session(qint64 request, qint64 session);
     // Whose block table is shown; 0: no chat.
     void set_selected(qint64 session);
     // Titles of the chats, by session.
@@ -67,6 +69,7 @@ class KvPanel : public Card {
     void show_table();
     void click(std::int32_t block, std::int32_t logical_in_table);
     QString name_of_sequence(SequenceKey key) const;
+    QString told(const std::string& change) const;
     QString describe(std::int32_t first, std::int32_t end) const;
 
     KvModel model_;

@@ -236,13 +236,15 @@ void LatencyPlot::paint_marks(QPainter& painter, const QRectF& area) {
             case MarkKind::Cancelled: label = tr("cancelled"); break;
             case MarkKind::Failed: label = tr("failed"); break;
         }
-        painter.setPen(QPen(ink, 1.2, Qt::DashLine, Qt::FlatCap));
-        painter.drawLine(QPointF(x, area.top() - metrics.height() + 3), QPointF(x, area.bottom()));
-        ++primitives_;
         const double width = tabular_width(label, theme.fonts.caption);
         double left = x + 4;
         if (left + width > area.right() + 2) left = x - 4 - width;
-        if (left < free_from) continue;
+        const bool labelled = left >= free_from;
+        painter.setPen(QPen(ink, 1.2, Qt::DashLine, Qt::FlatCap));
+        const double top = labelled ? area.top() - metrics.height() + 3 : area.top() + 2;
+        painter.drawLine(QPointF(x, top), QPointF(x, area.bottom()));
+        ++primitives_;
+        if (!labelled) continue;
         painter.setPen(theme.text_second);
         draw_tabular(painter, QPointF(left, area.top() - metrics.descent() + 1), label, theme.fonts.caption);
         free_from = left + width + 6;
