@@ -13,9 +13,13 @@ std::vector<SpecialHit> SpecialTokens::find(std::string_view text, std::span<con
     std::vector<SpecialHit> hits;
     user_defined_.find(text, 0, text.size(), hits);
     if (!control_.empty()) {
-        for (const ByteRange& range : trusted) {
-            const std::size_t end = std::min(range.end, text.size());
-            if (range.begin < end) control_.find(text, range.begin, end, hits);
+        for (std::size_t i = 0; i < trusted.size();) {
+            ByteRange range = trusted[i++];
+            // Ranges that touch are one range: their texts stand side by side.
+            for (; i < trusted.size() && trusted[i].begin <= range.end; ++i)
+                range.end = std::max(range.end, trusted[i].end);
+            range.end = std::min(range.end, text.size());
+            if (range.begin < range.end) control_.find(text, range.begin, range.end, hits);
         }
     }
     std::sort(hits.begin(), hits.end(), [](const SpecialHit& a, const SpecialHit& b) {
