@@ -16,6 +16,8 @@ inline std::unique_ptr<Device> make_device(const std::string& name, int threads)
     return device.ok() ? std::move(device).value() : nullptr;
 }
 
+inline std::string name_of_type(DType type) { return std::string(info_of(type).name); }
+
 // The rows of one step, kept alive while it runs.
 struct Step {
     std::vector<std::int32_t> tokens;

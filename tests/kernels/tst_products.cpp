@@ -232,7 +232,8 @@ class TestProducts : public QObject {
     // QNT-14: a scale that is not finite reaches the output of its row, and of no other.
     void bad_scales_are_seen() {
         for (const char* name : kDevices) {
-            for (const std::uint16_t scale : {std::uint16_t{0xFC00}, std::uint16_t{0x7E00}, std::uint16_t{0x7C00}}) {
+            for (const std::uint16_t scale :
+                 {std::uint16_t{0xFC00}, std::uint16_t{0x7E00}, std::uint16_t{0x7C00}}) {
                 auto device = make_device(name, 1);
                 OwnedTensor w = random_tensor(DType::Q4_0, 20, 64, 0.1F, random_);
                 put_u16(w.bytes.data() + 5 * 36, scale);
