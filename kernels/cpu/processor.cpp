@@ -1,12 +1,22 @@
 #include "kernels/cpu/processor.h"
 
+#include <atomic>
+
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
 #endif
 
 namespace vitrine::cpu {
+namespace {
+
+std::atomic<bool> extension_allowed{true};
+
+}  // namespace
+
+void allow_dot_extension(bool allowed) { extension_allowed = allowed; }
 
 bool has_dot_extension(bool wide) {
+    if (!extension_allowed) return false;
 #if defined(__x86_64__) || defined(__i386__)
     unsigned a = 0;
     unsigned b = 0;
