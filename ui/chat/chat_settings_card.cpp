@@ -1,0 +1,197 @@
+#include "ui/chat/chat_settings_card.h"
+
+#include <QCheckBox>
+#include <QDoubleSpinBox>
+#include <QGridLayout>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPainter>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QRegularExpressionValidator>
+#include <QSpinBox>
+#include <QVBoxLayout>
+
+#include "ui/settings/theme.h"
+
+namespace vitrine::ui {
+namespace {
+
+QDoubleSpinBox* decimal(QWidget* parent, double least, double most, double step, int digits) {
+    auto* box = new QDoubleSpinBox(parent);
+    box->setLocale(QLocale::c());
+    box->setRange(least, most);
+    box->setSingleStep(step);
+    box->setDecimals(digits);
+    return box;
+}
+
+QSpinBox* whole(QWidget* parent, int least, int most, int step) {
+    auto* box = new QSpinBox(parent);
+    box->setLocale(QLocale::c());
+    box->setRange(least, most);
+    box->setSingleStep(step);
+    return box;
+}
+
+}  // namespace
+
+ChatSettingsCard::ChatSettingsCard(QWidget* parent) : QFrame(parent) {
+    setAccessibleName(tr("Chat settings"));
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(14, 10, 14, 12);
+    column->setSpacing(8);
+
+    auto* head = new QHBoxLayout;
+    auto* title = new QLabel(tr("Settings of this chat"), this);
+    title->setProperty("role", "heading");
+    auto* reset = new QPushButton(tr("Defaults"), this);
+    reset->setProperty("role", "flat");
+    reset->setToolTip(tr("Sampler settings as they come with Vitrine; the system prompt stays"));
+    auto* keep = new QPushButton(tr("Use for new chats"), this);
+    keep->setProperty("role", "flat");
+    auto* close = new QPushButton(tr("Close"), this);
+    close->setProperty("role", "flat");
+    head->addWidget(title, 1);
+    head->addWidget(reset);
+    head->addWidget(keep);
+    head->addWidget(close);
+    column->addLayout(head);
+
+    system_ = new QPlainTextEdit(this);
+    system_->setPlaceholderText(
+        tr("System prompt: how the model should answer. Empty: the template's own, if it has one."));
+    system_->setAccessibleName(tr("System prompt"));
+    system_->setTabChangesFocus(true);
+    system_->setFixedHeight(66);
+    column->addWidget(system_);
+
+    auto* grid = new QGridLayout;
+    grid->setHorizontalSpacing(12);
+    grid->setVerticalSpacing(4);
+    const auto place = [&](int index, const QString& name, const QString& hint, QWidget* field) {
+        auto* label = new QLabel(name, this);
+        label->setProperty("role", "caption");
+        label->setBuddy(field);
+        label->setToolTip(hint);
+        field->setToolTip(hint);
+        field->setAccessibleName(name);
+        const int row = index / 4 * 2;
+        grid->addWidget(label, row, index % 4);
+        grid->addWidget(field, row + 1, index % 4);
+        grid->setColumnStretch(index % 4, 1);
+    };
+    temperature_ = decimal(this, 0, 5, 0.1, 2);
+    temperature_->setSpecialValueText(tr("0 (greedy)"));
+    place(0, tr("Temperature"), tr("Higher: more varied. 0: always the most probable token."), temperature_);
+    top_k_ = whole(this, 0, 1'000'000, 5);
+    top_k_->setSpecialValueText(tr("off"));
+    place(1, tr("Top-k"), tr("Only the k most probable tokens are candidates."), top_k_);
+    top_p_ = decimal(this, 0, 1, 0.05, 2);
+    place(2, tr("Top-p"), tr("Only the most probable tokens that together reach this probability. 1: off."),
+          top_p_);
+    min_p_ = decimal(this, 0, 1, 0.01, 2);
+    min_p_->setSpecialValueText(tr("off"));
+    place(3, tr("Min-p"), tr("Only tokens at least this share as probable as the most probable one."),
+          min_p_);
+    penalty_ = decimal(this, 0.1, 10, 0.05, 2);
+    place(4, tr("Repetition penalty"),
+          tr("Above 1: tokens that were seen already become less probable. 1: off."), penalty_);
+    max_tokens_ = whole(this, -1, 10'000'000, 128);
+    max_tokens_->setSpecialValueText(tr("until full"));
+    place(5, tr("Longest answer"), tr("Tokens. “until full”: as far as the context reaches."), max_tokens_);
+    seed_ = new QLineEdit(this);
+    seed_->setValidator(
+        new QRegularExpressionValidator(QRegularExpression(QStringLiteral("[0-9]{1,19}")), seed_));
+    place(6, tr("Seed"), tr("The same seed, settings and conversation give the same answer."), seed_);
+    random_seed_ = new QCheckBox(tr("New for each answer"), this);
+    random_seed_->setToolTip(tr("Every answer draws its own seed"));
+    grid->addWidget(random_seed_, 3, 3);
+    column->addLayout(grid);
+
+    for (QDoubleSpinBox* box : {temperature_, top_p_, min_p_, penalty_})
+        connect(box, &QDoubleSpinBox::valueChanged, this, &ChatSettingsCard::announce);
+    for (QSpinBox* box : {top_k_, max_tokens_})
+        connect(box, &QSpinBox::valueChanged, this, &ChatSettingsCard::announce);
+    connect(seed_, &QLineEdit::textChanged, this, &ChatSettingsCard::announce);
+    connect(system_, &QPlainTextEdit::textChanged, this, &ChatSettingsCard::announce);
+    connect(random_seed_, &QCheckBox::toggled, this, [this](bool on) {
+        seed_->setEnabled(!on);
+        announce();
+    });
+    connect(reset, &QPushButton::clicked, this, [this] {
+        ChatSettings standard;
+        standard.system = system_->toPlainText();
+        set_settings(standard);
+        emit changed(settings());
+    });
+    connect(keep, &QPushButton::clicked, this, [this] { emit make_default_requested(settings()); });
+    connect(close, &QPushButton::clicked, this, &ChatSettingsCard::close_requested);
+    connect(theme_signal(), &ThemeSignal::changed, this, [this] { update(); });
+    set_settings({});
+}
+
+void ChatSettingsCard::set_settings(const ChatSettings& s) {
+    filling_ = true;
+    shown_ = s;
+    if (system_->toPlainText() != s.system) system_->setPlainText(s.system);
+    temperature_->setValue(s.temperature);
+    top_k_->setValue(s.top_k);
+    top_p_->setValue(s.top_p);
+    min_p_->setValue(s.min_p);
+    penalty_->setValue(s.repetition_penalty);
+    max_tokens_->setValue(s.max_tokens);
+    seed_->setText(QString::number(s.seed));
+    random_seed_->setChecked(s.random_seed);
+    seed_->setEnabled(!s.random_seed);
+    filling_ = false;
+}
+
+ChatSettings ChatSettingsCard::settings() const {
+    ChatSettings s = shown_;
+    s.system = system_->toPlainText();
+    s.temperature = temperature_->value();
+    s.top_k = top_k_->value();
+    s.top_p = top_p_->value();
+    s.min_p = min_p_->value();
+    s.repetition_penalty = penalty_->value();
+    s.max_tokens = max_tokens_->value() == 0 ? 1 : max_tokens_->value();
+    s.random_seed = random_seed_->isChecked();
+    bool ok = false;
+    const quint64 seed = seed_->text().toULongLong(&ok);
+    if (ok) s.seed = seed;
+    return s;
+}
+
+void ChatSettingsCard::announce() {
+    if (!filling_) emit changed(settings());
+}
+
+void ChatSettingsCard::focus() { system_->setFocus(); }
+
+QString ChatSettingsCard::summary(const ChatSettings& s) {
+    const QString sampler =
+        s.temperature <= 0 ? tr("Greedy") : tr("Temperature %1").arg(QString::number(s.temperature, 'g', 3));
+    return s.system.trimmed().isEmpty() ? sampler : tr("%1 · system prompt").arg(sampler);
+}
+
+void ChatSettingsCard::paintEvent(QPaintEvent*) {
+    const Theme& theme = current_theme();
+    QPainter painter(this);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(theme.hairline);
+    painter.setBrush(theme.raised);
+    painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), theme.metrics.radius_message,
+                            theme.metrics.radius_message);
+}
+
+void ChatSettingsCard::keyPressEvent(QKeyEvent* event) {
+    if (event->key() == Qt::Key_Escape) {
+        emit close_requested();
+        return;
+    }
+    QFrame::keyPressEvent(event);
+}
+
+}  // namespace vitrine::ui

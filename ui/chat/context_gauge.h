@@ -1,0 +1,30 @@
+// How much of the context is taken: the conversation so far, and the draft on top of it.
+#pragma once
+
+#include <QWidget>
+
+namespace vitrine::ui {
+
+class ContextGauge : public QWidget {
+    Q_OBJECT
+
+  public:
+    explicit ContextGauge(QWidget* parent = nullptr);
+    // context 0: not known.
+    void set_figures(int total, int draft, int context);
+    void clear();
+    bool overfull() const { return context_ > 0 && total_ >= context_; }
+    QString text() const;
+    QSize sizeHint() const override;
+    QSize minimumSizeHint() const override { return {90, sizeHint().height()}; }
+
+  protected:
+    void paintEvent(QPaintEvent* event) override;
+
+  private:
+    int total_ = -1;
+    int draft_ = 0;
+    int context_ = 0;
+};
+
+}  // namespace vitrine::ui
