@@ -298,8 +298,9 @@ void KvGridView::mousePressEvent(QMouseEvent* event) {
 }
 
 void KvGridView::focusInEvent(QFocusEvent* event) {
-    if (event->reason() != Qt::MouseFocusReason && highlight_ < 0 && layout_.tiles() > 0)
-        emit block_clicked(0);
+    // Somebody walks with the keyboard: show where they are.
+    const bool walked = event->reason() == Qt::TabFocusReason || event->reason() == Qt::BacktabFocusReason;
+    if (walked && highlight_ < 0 && layout_.tiles() > 0) emit block_clicked(0);
 }
 
 void KvGridView::keyPressEvent(QKeyEvent* event) {

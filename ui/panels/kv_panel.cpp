@@ -115,6 +115,8 @@ void KvPanel::refresh() {
     show_subtitle();
     if (!s.last_change.empty()) {
         set_sentence(told(s.last_change));
+    } else if (s.used > 0) {
+        set_sentence(tr("Iteration %1.").arg(format_count(s.iteration)));
     } else {
         set_sentence(
             tr("Nothing is remembered yet. Write a message: every %1 tokens take one of these blocks.")

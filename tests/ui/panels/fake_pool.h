@@ -61,7 +61,8 @@ inline void count(KvSnapshot& s) {
 inline std::shared_ptr<KvSnapshot> lesson_pool() {
     auto s = empty_pool(248);
     add_sequence(*s, 5, 1, SequenceState::Running, 205, {7, 8, 9, 0, 1, 2, 3, 4, 5, 6, 30, 31, 42});
-    add_sequence(*s, 6, 2, SequenceState::Running, 236, {7, 8, 9, 18, 19, 20, 21, 22, 23, 24, 25, 26, 36, 37, 38});
+    add_sequence(*s, 6, 2, SequenceState::Running, 236,
+                 {7, 8, 9, 18, 19, 20, 21, 22, 23, 24, 25, 26, 36, 37, 38});
     add_sequence(*s, 4, 3, SequenceState::Held, 37, {27, 28, 29});
     for (const std::int32_t b : {10, 11, 12, 13, 14, 15, 16, 17}) add_cached(*s, b, 5);
     for (const std::int32_t b : {52, 53, 54}) add_cached(*s, b, 4);
