@@ -1,0 +1,91 @@
+// A model in a temporary file, engines over it, and a listener that keeps what it hears.
+#pragma once
+
+#include <QTemporaryDir>
+#include <QtTest>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/engine/engine.h"
+#include "tests/unit/io/small_model.h"
+
+namespace vitrine::test {
+
+struct Answer {
+    std::vector<TokenId> ids;
+    std::string text;
+    std::vector<std::vector<float>> logits;   // rows that tokens were sampled from
+    bool finished = false;
+    FinishReason reason = FinishReason::Failed;
+    std::optional<Error> error;
+    RequestStats stats;
+};
+
+class Listener : public EngineListener {
+  public:
+    void on_token(const TokenEvent& e) override {
+        Answer& a = answers[e.request.value];
+        if (e.index != static_cast<std::int32_t>(a.ids.size())) qFatal("token %d came out of order", e.index);
+        if (a.finished) qFatal("a token after the end");
+        a.ids.push_back(e.id);
+        a.text += e.text;
+    }
+    void on_finish(const FinishEvent& e) override {
+        Answer& a = answers[e.request.value];
+        if (a.finished) qFatal("finished twice");
+        a.finished = true;
+        a.reason = e.reason;
+        a.text += e.text;
+        a.error = e.error;
+        a.stats = e.stats;
+    }
+    std::map<std::int64_t, Answer> answers;
+};
+
+inline std::shared_ptr<Model> load_or_die(const std::filesystem::path& path, const std::string& device, int threads = 2) {
+    LoadOptions o;
+    o.device = device;
+    o.threads = threads;
+    auto model = Model::load(path, o);
+    if (!model.ok()) qFatal("%s", model.error().message.c_str());
+    return *model;
+}
+
+inline std::shared_ptr<Model> small(const QTemporaryDir& dir, const SmallModelOptions& options, const std::string& device, int threads = 2) {
+    const std::filesystem::path path = std::filesystem::path(dir.path().toStdString()) / "small.gguf";
+    if (!write_small_model(path, options)) qFatal("cannot write %s", path.c_str());
+    return load_or_die(path, device, threads);
+}
+
+inline std::unique_ptr<Engine> engine_or_die(const std::shared_ptr<Model>& model, const EngineOptions& options) {
+    auto engine = Engine::make(model, options);
+    if (!engine.ok()) qFatal("%s", engine.error().message.c_str());
+    return std::move(*engine);
+}
+
+inline std::vector<TokenId> noise_ids(std::int32_t count, std::uint64_t seed, std::int32_t vocab = 260) {
+    Noise noise(seed);
+    std::vector<TokenId> ids;
+    for (std::int32_t i = 0; i < count; ++i) ids.emplace_back(static_cast<std::int32_t>(noise.next() % static_cast<std::uint64_t>(vocab)));
+    return ids;
+}
+
+inline RequestId submit_or_die(Engine& engine, Request request) {
+    auto id = engine.submit(std::move(request));
+    if (!id.ok()) qFatal("%s", id.error().message.c_str());
+    return *id;
+}
+
+// Runs until nothing is left to do and checks the pool after every step.
+inline void drain(Engine& engine, Listener& listener) {
+    for (int guard = 0; engine.step(listener); ++guard) {
+        const Status s = engine.verify();
+        if (!s.ok()) qFatal("%s", s.error().message.c_str());
+        if (guard > 20'000) qFatal("no end");
+    }
+}
+
+}  // namespace vitrine::test
