@@ -79,6 +79,11 @@ void KvPanel::highlight_block(int block) {
 
 void KvPanel::showEvent(QShowEvent* event) {
     Card::showEvent(event);
+    bring_up_to_date();
+}
+
+void KvPanel::bring_up_to_date() {
+    if (!isVisible()) return;
     refresh_.run_now();
     figure_refresh_.run_now();
 }

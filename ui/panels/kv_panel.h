@@ -33,6 +33,8 @@ class KvPanel : public Card {
     // How often figures and pictures were computed; a hidden panel does not count on.
     int refreshes() const { return refreshes_; }
     bool timers_running() const { return refresh_.pending() || figure_refresh_.pending(); }
+    // Shows everything known so far at once, for screenshots. Nothing where the panel is hidden.
+    void bring_up_to_date();
 
     // Gives the text of the tokens in a block, for the tooltip; may return an empty string.
     void set_block_text(std::function<QString(qint64 session, int logical)> text) {

@@ -92,6 +92,11 @@ void LatencyPanel::clear() {
 
 void LatencyPanel::showEvent(QShowEvent* event) {
     Card::showEvent(event);
+    bring_up_to_date();
+}
+
+void LatencyPanel::bring_up_to_date() {
+    if (!isVisible()) return;
     figure_refresh_.run_now();
     refresh_.run_now();
 }

@@ -30,6 +30,8 @@ class LatencyPanel : public Card {
     FigureRow* figure_row() { return figures_; }
     int refreshes() const { return refreshes_; }  // see KvPanel
     bool timers_running() const { return refresh_.pending() || figure_refresh_.pending(); }
+    // Shows everything known so far at once, for screenshots. Nothing where the panel is hidden.
+    void bring_up_to_date();
 
     // One row a token.
     QString csv() const override;

@@ -217,7 +217,7 @@ void LatencyPlot::paint_marks(QPainter& painter, const QRectF& area) {
     for (std::size_t i = first_visible(marks, [](const LatencyMark& m) { return m.at; }); i < marks.size();
          ++i) {
         const LatencyMark& mark = marks[i];
-        const double x = x_of(mark.at, area);
+        const double x = std::floor(x_of(mark.at, area)) + 0.5;  // a crisp line
         if (x < area.left() || x > area.right() + 1 || x - last_line < 2) continue;
         last_line = x;
         QString label;
@@ -240,7 +240,7 @@ void LatencyPlot::paint_marks(QPainter& painter, const QRectF& area) {
         double left = x + 4;
         if (left + width > area.right() + 2) left = x - 4 - width;
         const bool labelled = left >= free_from;
-        painter.setPen(QPen(ink, 1.2, Qt::DashLine, Qt::FlatCap));
+        painter.setPen(QPen(ink, 1, Qt::DashLine, Qt::FlatCap));
         const double top = labelled ? area.top() - metrics.height() + 3 : area.top() + 2;
         painter.drawLine(QPointF(x, top), QPointF(x, area.bottom()));
         ++primitives_;
