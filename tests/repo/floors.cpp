@@ -186,15 +186,19 @@ QStringList cmake_violations(const QString& path, const QString& source) {
         out << path + ": links CUDA, which belongs in kernels/cuda";
     if (!rule->folder.startsWith("core/") && !rule->folder.startsWith("kernels")) return out;
 
+    // Parts of a module have names of their own; only those of modules and floors are judged here. What a
+    // part includes is judged like everything else.
     static const QRegularExpression target(QStringLiteral("\\bvitrine_([a-z]+)[a-z0-9_]*"));
     auto it = target.globalMatch(text);
     while (it.hasNext()) {
         const QString name = it.next().captured(1);
-        if (name == "options" || rule->folder == "core/" + name) continue;
+        bool module = false;
+        for (const Rule& other : rules()) module = module || other.folder == "core/" + name;
+        const bool judged = module || name == "kernels" || name == "ui" || name == "app";
+        if (!judged || rule->folder == "core/" + name || rule->folder == name) continue;
         bool known = false;
         for (const QString& entry : rule->allowed) {
-            known = known || entry == "core/" || entry == "core/" + name + '/' ||
-                    entry.startsWith("core/" + name + '/') ||
+            known = known || (module && entry == "core/") || entry.startsWith("core/" + name + '/') ||
                     (name == "kernels" && entry.startsWith("kernels/"));
         }
         if (!known)

@@ -179,6 +179,9 @@ void TestFloors::planted_links_data() {
     row("kernels", "core/model/CMakeLists.txt", "target_link_libraries(vitrine_model PUBLIC vitrine_kernels)",
         "");
     row("comment", "core/kv/CMakeLists.txt", "# not vitrine_text, not Qt6::Core", "");
+    row("a part", "core/text/CMakeLists.txt", "target_link_libraries(vitrine_text vitrine_template)", "");
+    row("the window", "core/engine/CMakeLists.txt", "target_link_libraries(vitrine_engine vitrine_ui_theme)",
+        "vitrine_ui");
     row("another module", "core/kv/CMakeLists.txt", "target_link_libraries(vitrine_kv vitrine_text)",
         "vitrine_text");
     row("upwards", "core/engine/CMakeLists.txt", "target_link_libraries(vitrine_engine Qt6::Core)",
