@@ -1,0 +1,241 @@
+#include <algorithm>
+
+#include "core/text/template/arguments.h"
+#include "core/text/template/attributes.h"
+#include "core/text/template/convert.h"
+#include "core/text/template/filter_tables.h"
+#include "core/text/template/operators.h"
+#include "core/text/template/string_tools.h"
+#include "core/text/template/unicode.h"
+
+namespace vitrine::jinja {
+
+void AttributePath::parse(Machine& machine, const Value& attribute) {
+    steps_.clear();
+    if (attribute.is_missing() || attribute.is_none()) return;
+    if (!attribute.is_string()) {
+        steps_.push_back(attribute);
+        return;
+    }
+    for (Text& part : split_at(attribute.as<StringObject>().text, ".", -1, false)) {
+        std::int64_t number = 0;
+        bool digits = part.size() != 0 && part.size() < 19;
+        for (const char c : part.bytes) {
+            digits = digits && c >= '0' && c <= '9';
+            if (digits) number = number * 10 + (c - '0');
+        }
+        steps_.push_back(digits ? Value::integer(number) : machine.string(std::move(part)));
+    }
+}
+
+Value AttributePath::get(Machine& machine, const Value& item, const Value& fallback) const {
+    Value value = item;
+    for (const Value& step : steps_) {
+        value = get_item(machine, value, step);
+        if (machine.failed()) return {};
+        if (value.is_undefined() && !fallback.is_missing() && !fallback.is_none()) value = fallback;
+    }
+    return value;
+}
+
+namespace {
+
+Value default_filter(Machine& machine, const Value& value, const Arguments& arguments) {
+    const Bound bound(machine, arguments, "default", {"default_value", "boolean"});
+    if (!bound.ok()) return {};
+    if (!value.is_undefined() && !(bound.truth(1, false) && !truthy(value))) return value;
+    return bound.given(0) ? bound[0] : machine.string("");
+}
+
+Value length_filter(Machine& machine, const Value& value, const Arguments& arguments) {
+    const Bound bound(machine, arguments, "length", {}, 0, Bound::Names::Refused);
+    if (!bound.ok()) return {};
+    if (value.is(Kind::Loop)) return Value::integer(value.as<LoopObject>().length(machine));
+    const std::int64_t length = length_of(value);
+    if (length < 0) return machine.fail("object of type '" + type_name(value) + "' has no len()");
+    return Value::integer(length);
+}
+
+Value list_filter(Machine& machine, const Value& value, const Arguments& arguments) {
+    const Bound bound(machine, arguments, "list", {});
+    Values items;
+    if (!bound.ok() || !collect(machine, value, items)) return {};
+    return machine.list(std::move(items));
+}
+
+Value first_filter(Machine& machine, const Value& value, const Arguments& arguments) {
+    const Bound bound(machine, arguments, "first", {});
+    Cursor cursor;
+    if (!bound.ok() || !cursor.open(machine, value)) return {};
+    Value item;
+    if (cursor.next(machine, item)) return item;
+    return machine.failed() ? Value() : machine.undefined("No first item, sequence was empty.");
+}
+
+// reversed(): for what has a length and an order.
+bool is_reversible(const Value& value) {
+    return value.is_undefined() || value.is_string() || value.is_sequence_object() || value.is(Kind::Dict) ||
+           value.is(Kind::DictView) || value.is(Kind::Range);
+}
+
+Value last_filter(Machine& machine, const Value& value, const Arguments& arguments) {
+    const Bound bound(machine, arguments, "last", {});
+    if (!bound.ok()) return {};
+    if (!is_reversible(value)) return machine.fail("'" + type_name(value) + "' object is not reversible");
+    if (length_of(value) == 0) return machine.undefined("No last item, sequence was empty.");
+    if (value.is_string() || value.is_sequence_object() || value.is(Kind::Range)) {
+        return get_item(machine, value, Value::integer(-1));
+    }
+    const bool view = value.is(Kind::DictView);
+    const auto& dict = view ? value.as<DictViewObject>().dict.as<DictObject>() : value.as<DictObject>();
+    return view ? view_item(machine, value.as<DictViewObject>(), dict.size() - 1) : dict.entries.back().first;
+}
+
+Value reverse_filter(Machine& machine, const Value& value, const Arguments& arguments) {
+    const Bound bound(machine, arguments, "reverse", {});
+    if (!bound.ok()) return {};
+    if (value.is_string()) return get_slice(machine, value, {}, {}, Value::integer(-1));
+    if (!is_iterable(value)) return machine.fail("argument must be iterable");
+    Values items;
+    if (!collect(machine, value, items)) return {};
+    std::reverse(items.begin(), items.end());
+    if (!is_reversible(value)) return machine.list(std::move(items));
+    return iterator_over(machine, std::move(items),
+                         value.is(Kind::List) ? "list_reverseiterator" : "reversed");
+}
+
+Value join_filter(Machine& machine, const Value& value, const Arguments& arguments) {
+    const Bound bound(machine, arguments, "join", {"d", "attribute"});
+    if (!bound.ok()) return {};
+    Values items;
+    if (!collect(machine, value, items)) return {};
+    AttributePath path;
+    path.parse(machine, bound[1]);
+    if (bound.given(1) && !bound[1].is_none()) {
+        for (Value& item : items) {
+            item = path.get(machine, item, {});
+            if (machine.failed()) return {};
+        }
+    }
+    return join(machine, bound.given(0) ? to_text(machine, bound[0]) : Text(), items, true);
+}
+
+Value sum_filter(Machine& machine, const Value& value, const Arguments& arguments) {
+    const Bound bound(machine, arguments, "sum", {"attribute", "start"});
+    Cursor cursor;
+    if (!bound.ok() || !cursor.open(machine, value)) return {};
+    AttributePath path;
+    path.parse(machine, bound[0]);
+    Value total = bound.given(1) ? bound[1] : Value::integer(0);
+    if (total.is_string()) return machine.fail("sum() can't sum strings [use ''.join(seq) instead]");
+    Value item;
+    while (cursor.next(machine, item))
+        total = binary_operation(machine, Op::Add, total, path.get(machine, item, {}));
+    return total;
+}
+
+struct Batches final : IteratorObject {
+    using IteratorObject::IteratorObject;
+    bool next(Machine& machine, Value& item) override {
+        if (!started) {
+            started = true;
+            if (!collect(machine, source, items)) return false;
+            // Jinja hands out the empty batch that is full from the start.
+            if (size == 0 && !items.empty()) {
+                item = machine.list({});
+                return !machine.failed();
+            }
+        }
+        if (machine.failed() || at >= items.size()) return false;
+        const std::size_t left = items.size() - at;
+        const std::size_t taken = size <= 0 ? left : std::min(left, static_cast<std::size_t>(size));
+        const auto begin = items.begin() + static_cast<std::ptrdiff_t>(at);
+        Values batch(begin, begin + static_cast<std::ptrdiff_t>(taken));
+        at += taken;
+        if (!fill.is_missing() && !fill.is_none() && static_cast<std::int64_t>(taken) < size) {
+            if (!machine.fits_items(static_cast<std::uint64_t>(size))) return false;
+            batch.resize(static_cast<std::size_t>(size), fill);
+        }
+        item = machine.list(std::move(batch));
+        return !machine.failed();
+    }
+    Value source, fill;
+    std::int64_t size = 1;
+    Values items;
+    std::size_t at = 0;
+    bool started = false;
+};
+
+Value batch_filter(Machine& machine, const Value& value, const Arguments& arguments) {
+    Bound bound(machine, arguments, "batch", {"linecount", "fill_with"}, 1);
+    const std::int64_t size = bound.ok() ? bound.integer(0, 1) : 0;
+    if (!bound.ok()) return {};
+    Value result = machine.make<Batches>("generator");
+    auto& batches = result.as<Batches>();
+    batches.depth = static_cast<std::uint16_t>(std::max(value.depth(), bound[1].depth()) + 1);
+    batches.source = value;
+    batches.size = size;
+    batches.fill = bound[1];
+    machine.check_object(result);
+    return result;
+}
+
+Value slice_filter(Machine& machine, const Value& value, const Arguments& arguments) {
+    Bound bound(machine, arguments, "slice", {"slices", "fill_with"}, 1);
+    const std::int64_t slices = bound.ok() ? bound.integer(0, 1) : 0;
+    Values items;
+    if (!bound.ok() || !collect(machine, value, items)) return {};
+    if (slices == 0) return machine.fail("integer division or modulo by zero");
+    if (slices < 0) return iterator_over(machine, {}, "generator");
+    if (!machine.fits_items(static_cast<std::uint64_t>(slices))) return {};
+    const auto count = static_cast<std::size_t>(slices);
+    const std::size_t each = items.size() / count;
+    const std::size_t longer = items.size() % count;
+    Values parts;
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < count && machine.tick(); ++i) {
+        const std::size_t size = each + (i < longer ? 1 : 0);
+        Values part(items.begin() + static_cast<std::ptrdiff_t>(at),
+                    items.begin() + static_cast<std::ptrdiff_t>(at + size));
+        at += size;
+        if (bound.given(1) && !bound[1].is_none() && i >= longer) part.push_back(bound[1]);
+        parts.push_back(machine.list(std::move(part)));
+    }
+    return iterator_over(machine, std::move(parts), "generator");
+}
+
+Value items_filter(Machine& machine, const Value& value, const Arguments& arguments) {
+    const Bound bound(machine, arguments, "items", {});
+    if (!bound.ok()) return {};
+    if (value.is_undefined()) return iterator_over(machine, {}, "generator");
+    if (!value.is(Kind::Dict)) return machine.fail("Can only get item pairs from a mapping.");
+    Values pairs;
+    for (const auto& [key, item] : value.as<DictObject>().entries) {
+        pairs.push_back(machine.tuple({key, item}));
+        if (!machine.tick()) return {};
+    }
+    return iterator_over(machine, std::move(pairs), "generator");
+}
+
+Value attr_filter(Machine& machine, const Value& value, const Arguments& arguments) {
+    Bound bound(machine, arguments, "attr", {"name"}, 1);
+    const StringObject* name = bound.ok() ? bound.text(0) : nullptr;
+    if (name == nullptr) return {};
+    Value found = find_attribute(machine, value, name->text.bytes);
+    if (!found.is_missing() || machine.failed()) return found;
+    return machine.undefined(quote(object_name(value)) + " has no attribute " + quote(name->text.bytes));
+}
+
+constexpr FilterEntry table[] = {
+    {"default", default_filter}, {"d", default_filter},       {"length", length_filter},
+    {"count", length_filter},    {"list", list_filter},       {"first", first_filter},
+    {"last", last_filter},       {"reverse", reverse_filter}, {"join", join_filter},
+    {"sum", sum_filter},         {"batch", batch_filter},     {"slice", slice_filter},
+    {"items", items_filter},     {"attr", attr_filter},
+};
+
+}  // namespace
+
+std::span<const FilterEntry> list_filters() { return table; }
+
+}  // namespace vitrine::jinja
