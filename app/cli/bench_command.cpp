@@ -87,7 +87,7 @@ int run_bench(const BenchOptions& options) {
         return 1;
     }
     write_out(options.json ? to_line(as_json(bench))
-                           : printable(as_table(bench, *opened->model, opened->sentence)));
+                           : terminal_text(as_table(bench, *opened->model, opened->sentence)));
     return output_status();
 }
 

@@ -137,7 +137,7 @@ void Chat::answer() {
         const auto show = [&](const std::string& piece) {
             if (piece.empty()) return;
             shown += piece;
-            write_out(terminal_ ? printable(piece) : piece);
+            write_out(terminal_ ? terminal_text(piece) : piece);
         };
         runner_.on_token = [&](const TokenEvent& event) {
             show(event.text);

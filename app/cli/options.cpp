@@ -6,6 +6,7 @@
 
 #include "app/cli/output.h"
 #include "app/common/model_location.h"
+#include "core/io/printable.h"
 
 namespace vitrine::cli {
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <unistd.h>
 
+#include "core/io/printable.h"
 #include "core/text/utf8_stream.h"
 
 namespace vitrine::cli {
@@ -26,19 +27,6 @@ int write_fd(int fd, std::string_view text) {
         text.remove_prefix(static_cast<std::size_t>(wrote));
     }
     return 0;
-}
-
-// The code point that starts at `at` in valid UTF-8, and its length.
-std::pair<char32_t, std::size_t> code_point(std::string_view text, std::size_t at) {
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[at + i]); };
-    const unsigned char first = byte(0);
-    if (first < 0x80) return {first, 1};
-    if (first < 0xE0) return {static_cast<char32_t>((first & 0x1F) << 6 | (byte(1) & 0x3F)), 2};
-    if (first < 0xF0)
-        return {static_cast<char32_t>((first & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F)), 3};
-    return {static_cast<char32_t>((first & 0x07) << 18 | (byte(1) & 0x3F) << 12 | (byte(2) & 0x3F) << 6 |
-                                  (byte(3) & 0x3F)),
-            4};
 }
 
 bool reorders(char32_t c) {
@@ -70,11 +58,11 @@ bool write_out(std::string_view text) {
 }
 
 void note(std::string_view sentence) {
-    const std::string line = printable(sentence) + "\n";
+    const std::string line = terminal_text(sentence) + "\n";
     static_cast<void>(write_fd(STDERR_FILENO, line));
 }
 
-void note_inline(std::string_view text) { static_cast<void>(write_fd(STDERR_FILENO, printable(text))); }
+void note_inline(std::string_view text) { static_cast<void>(write_fd(STDERR_FILENO, terminal_text(text))); }
 
 bool output_alive() { return failed_write == 0; }
 
@@ -85,12 +73,13 @@ int output_status() {
     return 1;
 }
 
-std::string printable(std::string_view text) {
+std::string terminal_text(std::string_view text) {
     const std::string valid = to_valid_utf8(text);
     std::string out;
     out.reserve(valid.size());
     for (std::size_t i = 0; i < valid.size();) {
-        const auto [c, length] = code_point(valid, i);
+        const Utf8Step step = utf8_step(std::string_view(valid).substr(i));
+        const char32_t c = step.code;
         if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7F) {
             // The control pictures U+2400 to U+2421.
             const unsigned picture = c == 0x7F ? 0x21U : static_cast<unsigned>(c);
@@ -99,9 +88,9 @@ std::string printable(std::string_view text) {
         } else if ((c >= 0x80 && c < 0xA0) || reorders(c) || c == 0x2028 || c == 0x2029) {
             append_hex(out, c);
         } else {
-            out.append(valid, i, length);
+            out.append(valid, i, step.length);
         }
-        i += length;
+        i += step.length;
     }
     return out;
 }

@@ -31,7 +31,7 @@ int output_status();
 // A text as a terminal may show it: line feeds and tabs stay; other control characters, DEL, C1 and
 // characters that reorder text become visible stand-ins. Invalid UTF-8 becomes U+FFFD. Whole characters in,
 // so pieces of a stream can be passed one by one.
-std::string printable(std::string_view text);
+std::string terminal_text(std::string_view text);
 
 // Compact JSON in ASCII (other characters as \u escapes): one line, whatever a reader takes for a line end.
 // Invalid UTF-8 in strings becomes U+FFFD; a number that is not finite becomes null.

@@ -5,7 +5,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/output.h"
 #include "app/cli/scoring.h"
-#include "app/common/model_location.h"
+#include "core/io/printable.h"
 
 namespace vitrine::cli {
 

@@ -5,7 +5,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/output.h"
-#include "app/common/model_location.h"
+#include "core/io/printable.h"
 #include "core/quant/quantize_file.h"
 
 namespace vitrine::cli {

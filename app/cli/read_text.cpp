@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "app/cli/commands.h"
-#include "app/common/model_location.h"
+#include "core/io/printable.h"
 
 namespace vitrine::cli {
 

@@ -90,7 +90,7 @@ int run_run(const RunOptions& options) {
     Runner runner(opened->model, options.engine.engine_options());
     const bool terminal = isatty(STDOUT_FILENO) != 0;
     const auto show = [&](const std::string& piece) {
-        if (!options.json && !piece.empty()) write_out(terminal ? printable(piece) : piece);
+        if (!options.json && !piece.empty()) write_out(terminal ? terminal_text(piece) : piece);
     };
     std::size_t shown = 0;
     runner.on_token = [&](const TokenEvent& event) {

@@ -15,7 +15,7 @@ std::string row(const Tokenizer& tokenizer, TokenId id) {
     if (number.size() < 8) number.insert(0, 8 - number.size(), ' ');
     // Quoted as JSON writes it, so that spaces and line ends are seen.
     std::string piece = OrderedJson(to_valid_utf8(tokenizer.bytes(id))).dump();
-    return number + "  " + printable(piece) + (tokenizer.is_control(id) ? "  control\n" : "\n");
+    return number + "  " + terminal_text(piece) + (tokenizer.is_control(id) ? "  control\n" : "\n");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include "core/text/utf8_stream.h"
+#include "core/io/printable.h"
 
 namespace vitrine {
 
@@ -39,8 +39,6 @@ std::optional<fs::path> program_folder() {
 }
 
 }  // namespace
-
-std::string display_path(const fs::path& path) { return to_valid_utf8(path.native()); }
 
 Result<fs::path> user_data_folder() {
     if (const char* data = std::getenv("XDG_DATA_HOME"); data != nullptr && data[0] == '/')

@@ -40,7 +40,4 @@ std::optional<std::filesystem::path> embedded_model();
 // were looked for and what to do.
 Result<ModelLocation> find_model();
 
-// The path as valid UTF-8, for messages; bytes that are no UTF-8 become U+FFFD.
-std::string display_path(const std::filesystem::path& path);
-
 }  // namespace vitrine
