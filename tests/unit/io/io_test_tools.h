@@ -19,12 +19,18 @@ namespace vitrine::test {
 
 class TestFolder {
   public:
+    // Qt cannot name files whose names are not UTF-8, so it cannot remove them either.
+    ~TestFolder() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path(""), ignored);
+    }
     std::filesystem::path path(const std::string& name) const {
         return std::filesystem::path(folder_.path().toStdString()) / std::filesystem::path(name);
     }
     // Writes the bytes under that name and returns the path.
     std::filesystem::path put(const Bytes& bytes, const std::string& name = "test.gguf") const {
         const auto where = path(name);
+        std::filesystem::remove(where);  // an earlier one may still be mapped
         if (!write_file(where, bytes)) qFatal("cannot write %s", where.c_str());
         return where;
     }
