@@ -66,6 +66,9 @@ std::string as_table(const Bench& bench, Model& model, const std::string& senten
                  right(range, 22) + right(fixed(weights, 2), 14) +
                  right(read > 0 ? fixed(100 * weights / read, 1) + " %" : "-", 19) + "\n";
     }
+    if (model.weights().bytes_per_step() < last_level_cache_bytes())
+        table += "\nThe weights (" + fixed(static_cast<double>(model.weights().bytes_per_step()) * 1e-6, 1) +
+                 " MB) fit in this processor's caches, so their share of the read bandwidth can pass 100 %.\n";
     return table;
 }
 
