@@ -45,16 +45,17 @@ class ByteBpeTokenizer final : public Tokenizer {
         const ByteRange all{0, text.size()};
         std::vector<TokenId> ids;
         encode_into(text, std::span(&all, parse_special ? 1U : 0U), ids);
-        if (add_special && adds_bos() && (ids.empty() || ids.front() != *data_.bos))
-            ids.insert(ids.begin(), *data_.bos);
-        if (add_special && adds_eos() && (ids.empty() || ids.back() != *data_.eos)) ids.push_back(*data_.eos);
+        if (add_special) {
+            put_bos(ids);
+            put_eos(ids);
+        }
         return ids;
     }
 
     std::vector<TokenId> encode_prompt(const TrustedText& text) const override {
         std::vector<TokenId> ids;
         encode_into(text.text, text.trusted, ids);
-        if (adds_bos() && (ids.empty() || ids.front() != *data_.bos)) ids.insert(ids.begin(), *data_.bos);
+        put_bos(ids);
         return ids;
     }
 

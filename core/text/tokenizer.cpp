@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/text/byte_bpe_tokenizer.h"
+#include "core/text/sentencepiece_tokenizer.h"
 
 namespace vitrine {
 
@@ -83,14 +84,10 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::make(VocabularyData data) {
                          (types ? " token types" : " token scores") + "; the model file is damaged."};
     }
     if (data.model == "gpt2") return make_byte_bpe_tokenizer(std::move(data));
-    if (data.model == "llama") {
-        return Error{
-            ErrorKind::Unsupported,
-            "The vocabulary is of the kind \"llama\" (SentencePiece), which this version cannot read yet; "
-            "use a model with a byte-level BPE vocabulary (kind \"gpt2\")."};
-    }
-    return Error{ErrorKind::Unsupported, "The vocabulary is of the kind \"" + data.model +
-                                             "\", which is not known; known kind: gpt2 (byte-level BPE)."};
+    if (data.model == "llama") return make_sentencepiece_tokenizer(std::move(data));
+    return Error{ErrorKind::Unsupported,
+                 "The vocabulary is of the kind \"" + data.model +
+                     "\", which is not known; known kinds: gpt2 (byte-level BPE), llama (SentencePiece)."};
 }
 
 Tokenizer::Tokenizer(VocabularyData data) : data_(std::move(data)), warnings_(data_.warnings) {
@@ -143,6 +140,14 @@ void Tokenizer::ask_for_bos(bool where_the_file_does_not_say) {
             "The model file asks for an end-of-text token behind every text but names none; none is added.");
         add_eos_ = false;
     }
+}
+
+void Tokenizer::put_bos(std::vector<TokenId>& ids) const {
+    if (add_bos_ && (ids.empty() || ids.front() != *data_.bos)) ids.insert(ids.begin(), *data_.bos);
+}
+
+void Tokenizer::put_eos(std::vector<TokenId>& ids) const {
+    if (add_eos_ && (ids.empty() || ids.back() != *data_.eos)) ids.push_back(*data_.eos);
 }
 
 std::int32_t Tokenizer::size() const { return static_cast<std::int32_t>(data_.tokens.size()); }

@@ -1,8 +1,9 @@
 // Text to token ids and back.
 //
-// Byte-level BPE (Radford et al. 2019, "Language models are unsupervised multitask learners"; merges after
-// Sennrich et al. 2016) behind a pre-tokenizer that the file names. Linear time and constant stack for any
-// text, one-character-class megabytes included.
+// Two kinds: SentencePiece's BPE (Kudo and Richardson 2018), and byte-level BPE (Radford et al. 2019,
+// "Language models are unsupervised multitask learners"; merges after Sennrich et al. 2016) behind a
+// pre-tokenizer that the file names. Linear time and constant stack for any text, one-character-class
+// megabytes included.
 //
 // Control tokens (types Control and Unknown) are found in a text only where the caller trusts it: text that
 // a user typed never becomes one. User-defined tokens are found everywhere, as the reference libraries do.
@@ -83,6 +84,8 @@ class Tokenizer {
   protected:
     explicit Tokenizer(VocabularyData data);
     void ask_for_bos(bool where_the_file_does_not_say);  // sets add_bos_ and add_eos_, with warnings
+    void put_bos(std::vector<TokenId>& ids) const;       // where asked for and not there already
+    void put_eos(std::vector<TokenId>& ids) const;
     VocabularyData data_;
     std::vector<TokenId> eog_;
     bool add_bos_ = false;

@@ -1,0 +1,13 @@
+// SentencePiece vocabularies of the BPE kind: internal to core/text, made through Tokenizer::make().
+#pragma once
+
+#include <memory>
+
+#include "core/text/tokenizer.h"
+
+namespace vitrine {
+
+// `data` is already checked by Tokenizer::make(). BadFile: no scores.
+Result<std::unique_ptr<Tokenizer>> make_sentencepiece_tokenizer(VocabularyData data);
+
+}  // namespace vitrine
