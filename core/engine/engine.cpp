@@ -31,17 +31,22 @@ struct Live {
     StopMatcher stops;
     double submitted = 0;
     double last_token = 0;
-    bool finished = false;   // the listener has heard the end; it may still hold blocks
+    bool finished = false;  // the listener has heard the end; it may still hold blocks
 };
 
 Status check(const EngineOptions& o) {
     if (o.block_size < 8 || o.block_size > 256 || o.block_size % 8 != 0)
-        return invalid("The KV block size must be a multiple of 8 from 8 to 256, not " + std::to_string(o.block_size) + ".");
+        return invalid("The KV block size must be a multiple of 8 from 8 to 256, not " +
+                       std::to_string(o.block_size) + ".");
     if (o.kv_dtype != DType::F32 && o.kv_dtype != DType::F16 && o.kv_dtype != DType::BF16)
-        return invalid("The KV cache can be F32, F16 or BF16, not " + std::string(info_of(o.kv_dtype).name) + ".");
-    if (o.token_budget < 1 || o.token_budget > 65536) return invalid("The token budget of an iteration must be 1 to 65536.");
-    if (o.max_running < 1 || o.max_running > 4096) return invalid("The number of running sequences must be 1 to 4096.");
-    if (o.context < 0 || o.blocks < 0) return invalid("Context length and number of KV blocks must not be negative.");
+        return invalid("The KV cache can be F32, F16 or BF16, not " + std::string(info_of(o.kv_dtype).name) +
+                       ".");
+    if (o.token_budget < 1 || o.token_budget > 65536)
+        return invalid("The token budget of an iteration must be 1 to 65536.");
+    if (o.max_running < 1 || o.max_running > 4096)
+        return invalid("The number of running sequences must be 1 to 4096.");
+    if (o.context < 0 || o.blocks < 0)
+        return invalid("Context length and number of KV blocks must not be negative.");
     return {};
 }
 
@@ -60,17 +65,22 @@ const char* name_of(FinishReason reason) {
 }
 
 struct Engine::Impl {
-    Impl(std::shared_ptr<Model> m, const EngineOptions& o, const MemoryPlan& plan, KvCache storage, Workspace space)
+    Impl(std::shared_ptr<Model> m, const EngineOptions& o, const MemoryPlan& plan, KvCache storage,
+         Workspace space)
         : model(std::move(m)),
           options(o),
           memory(plan),
           kv_storage(std::move(storage)),
           workspace(std::move(space)),
           kv(o.blocks, o.block_size,
-             {.model = model->content_hash(), .weights_format = model->weights_format(), .rope = "file",
+             {.model = model->content_hash(),
+              .weights_format = model->weights_format(),
+              .rope = "file",
               .kv_dtype = std::string(info_of(o.kv_dtype).name)},
              o.prefix_cache),
-          scheduler(kv, {.token_budget = o.token_budget, .max_running = o.max_running, .max_outputs = workspace.max_outputs}),
+          scheduler(kv, {.token_budget = o.token_budget,
+                         .max_running = o.max_running,
+                         .max_outputs = workspace.max_outputs}),
           last_owner(static_cast<std::size_t>(o.blocks), -1) {
         kv.set_observer([this](const KvChange& change) { on_change(change); });
     }
@@ -101,8 +111,8 @@ struct Engine::Impl {
     Sampler sampler;
     TelemetryRing telemetry;
     PoolStory story;
-    std::map<std::int64_t, std::unique_ptr<Live>> live;   // by request, in order of arrival
-    std::vector<std::int64_t> last_owner;                 // by block: request that had it last
+    std::map<std::int64_t, std::unique_ptr<Live>> live;  // by request, in order of arrival
+    std::vector<std::int64_t> last_owner;                // by block: request that had it last
     std::int64_t next_request = 1;
     std::int64_t iteration = 0;
     Clock::time_point start = Clock::now();
@@ -126,23 +136,35 @@ void Engine::Impl::on_change(const KvChange& change) {
     }
     Record r{};
     r.kind = RecordKind::Block;
-    r.block = {.sequence = change.owner.value, .iteration = iteration, .time = now(), .block = change.block.value,
-               .other = change.from.value, .logical = change.logical, .event = event};
+    r.block = {.sequence = change.owner.value,
+               .iteration = iteration,
+               .time = now(),
+               .block = change.block.value,
+               .other = change.from.value,
+               .logical = change.logical,
+               .event = event};
     telemetry.push(r);
 }
 
 void Engine::Impl::note(std::int64_t request, RequestEvent event, std::int32_t count, float duration) {
     Record r{};
     r.kind = RecordKind::Request;
-    r.request = {.request = request, .iteration = iteration, .time = now(), .duration = duration, .tokens = count, .event = event};
+    r.request = {.request = request,
+                 .iteration = iteration,
+                 .time = now(),
+                 .duration = duration,
+                 .tokens = count,
+                 .event = event};
     telemetry.push(r);
 }
 
-void Engine::Impl::finish(Live& l, FinishReason reason, EngineListener& listener, std::optional<Error> error) {
+void Engine::Impl::finish(Live& l, FinishReason reason, EngineListener& listener,
+                          std::optional<Error> error) {
     l.finished = true;
     l.stats.total_seconds = now() - l.submitted;
     l.stats.preemptions = l.sequence.preemptions;
-    const bool keep = l.request.session != 0 && reason != FinishReason::Failed && l.sequence.phase == SequencePhase::Running;
+    const bool keep = l.request.session != 0 && reason != FinishReason::Failed &&
+                      l.sequence.phase == SequencePhase::Running;
     if (keep) {
         take_over_session(l);
         scheduler.hold(l.sequence);
@@ -177,7 +199,8 @@ void Engine::Impl::sweep_cancelled(EngineListener& listener) {
 void Engine::Impl::take_over_session(const Live& newcomer) {
     if (newcomer.request.session == 0) return;
     for (auto& [id, l] : live)
-        if (l.get() != &newcomer && l->request.session == newcomer.request.session && l->sequence.phase == SequencePhase::Held) {
+        if (l.get() != &newcomer && l->request.session == newcomer.request.session &&
+            l->sequence.phase == SequencePhase::Held) {
             scheduler.remove(l->sequence);
             l->sequence.phase = SequencePhase::Dropped;
         }
@@ -207,12 +230,19 @@ Status Engine::Impl::run(const StepPlan& plan) {
             tokens.push_back(s.tokens[static_cast<std::size_t>(item.start + i)].value);
             positions.push_back(item.start + i);
         }
-        for (std::int32_t i = item.count - item.outputs; i < item.count; ++i) output_rows.push_back(first_row + i);
-        slices.push_back({.first_row = first_row, .rows = item.count, .start = item.start,
-                          .blocks = std::span<const std::int32_t>(tables).subspan(first_block, s.table.blocks.size())});
+        for (std::int32_t i = item.count - item.outputs; i < item.count; ++i)
+            output_rows.push_back(first_row + i);
+        slices.push_back(
+            {.first_row = first_row,
+             .rows = item.count,
+             .start = item.start,
+             .blocks = std::span<const std::int32_t>(tables).subspan(first_block, s.table.blocks.size())});
     }
     return forward(device(), model->config(), model->weights(), *kv_storage, workspace,
-                   {.tokens = tokens, .positions = positions, .sequences = slices, .output_rows = output_rows,
+                   {.tokens = tokens,
+                    .positions = positions,
+                    .sequences = slices,
+                    .output_rows = output_rows,
                     .ropes = model->config().ropes});
 }
 
@@ -259,8 +289,13 @@ void Engine::Impl::deliver_token(Live& l, std::span<const float> row, EngineList
     l.last_token = time;
     Record r{};
     r.kind = RecordKind::Token;
-    r.token = {.request = l.sequence.id.value, .iteration = iteration, .time = time, .interval = static_cast<float>(interval),
-               .probability = std::exp(sampled->log_probability), .id = sampled->id.value, .index = index,
+    r.token = {.request = l.sequence.id.value,
+               .iteration = iteration,
+               .time = time,
+               .interval = static_cast<float>(interval),
+               .probability = std::exp(sampled->log_probability),
+               .id = sampled->id.value,
+               .index = index,
                .origin = TokenOrigin::Sampled};
     telemetry.push(r);
 
@@ -274,7 +309,8 @@ void Engine::Impl::deliver_token(Live& l, std::span<const float> row, EngineList
     event.rank = sampled->rank;
     event.candidates = std::move(sampled->candidates);
     // Control tokens steer; they are not part of what is read.
-    if (!ended && !tokenizer.is_control(sampled->id)) event.text = l.stops.push(l.utf8.push(tokenizer.bytes(sampled->id)));
+    if (!ended && !tokenizer.is_control(sampled->id))
+        event.text = l.stops.push(l.utf8.push(tokenizer.bytes(sampled->id)));
     listener.on_token(event);
 
     if (ended)
@@ -331,7 +367,8 @@ bool Engine::Impl::step(EngineListener& listener) {
     }
     for (const StepItem& item : plan.items)
         if (item.start < live_of(*item.sequence).stats.prompt_tokens)
-            note(item.sequence->id.value, RequestEvent::PrefillChunk, item.count, static_cast<float>(computed - planned));
+            note(item.sequence->id.value, RequestEvent::PrefillChunk, item.count,
+                 static_cast<float>(computed - planned));
     scheduler.commit(plan);
     deliver(plan, listener);
 
@@ -339,11 +376,17 @@ bool Engine::Impl::step(EngineListener& listener) {
     const PhaseTimes phases = device().phase_times();
     Record r{};
     r.kind = RecordKind::Iteration;
-    r.iteration = {.index = iteration, .start = begin, .duration = static_cast<float>(end - begin),
-                   .schedule = static_cast<float>(planned - begin), .embed = static_cast<float>(phases.embed),
-                   .matrix = static_cast<float>(phases.matrix), .attention = static_cast<float>(phases.attention),
-                   .sample = static_cast<float>(end - computed), .sequences = static_cast<std::int32_t>(plan.items.size()),
-                   .tokens = plan.tokens, .budget = options.token_budget,
+    r.iteration = {.index = iteration,
+                   .start = begin,
+                   .duration = static_cast<float>(end - begin),
+                   .schedule = static_cast<float>(planned - begin),
+                   .embed = static_cast<float>(phases.embed),
+                   .matrix = static_cast<float>(phases.matrix),
+                   .attention = static_cast<float>(phases.attention),
+                   .sample = static_cast<float>(end - computed),
+                   .sequences = static_cast<std::int32_t>(plan.items.size()),
+                   .tokens = plan.tokens,
+                   .budget = options.token_budget,
                    .waiting = static_cast<std::int32_t>(scheduler.waiting().size())};
     telemetry.push(r);
     forget_dropped();
@@ -413,13 +456,19 @@ Result<std::unique_ptr<Engine>> Engine::make(std::shared_ptr<Model> model, const
     plan.free = model->device().info().memory_free;
     const std::int32_t max_outputs = std::max(o.max_running, 32);
     plan.workspace = Workspace::bytes(c, o.token_budget, max_outputs);
-    KvShape shape{.layers = c.layers, .kv_heads = c.kv_heads, .head_dim = c.head_dim, .block_size = o.block_size,
-                  .blocks = 1, .dtype = o.kv_dtype};
+    KvShape shape{.layers = c.layers,
+                  .kv_heads = c.kv_heads,
+                  .head_dim = c.head_dim,
+                  .block_size = o.block_size,
+                  .blocks = 1,
+                  .dtype = o.kv_dtype};
     const std::uint64_t block_bytes = shape.bytes();
     if (o.blocks == 0) {
-        // One full context, and for small models room for several conversations; at most half of what is free.
+        // One full context, and for small models room for several conversations; at most half of what is
+        // free.
         constexpr std::uint64_t roomy = 64ULL << 20;
-        const auto context_blocks = static_cast<std::uint64_t>((static_cast<std::int64_t>(o.context) + o.block_size - 1) / o.block_size);
+        const auto context_blocks = static_cast<std::uint64_t>(
+            (static_cast<std::int64_t>(o.context) + o.block_size - 1) / o.block_size);
         std::uint64_t blocks = std::max(context_blocks, std::min<std::uint64_t>(256, roomy / block_bytes));
         if (plan.free != 0) blocks = std::min(blocks, plan.free / 2 / block_bytes);
         o.blocks = static_cast<std::int32_t>(std::clamp<std::uint64_t>(blocks, 2, 1U << 24));
@@ -428,31 +477,35 @@ Result<std::unique_ptr<Engine>> Engine::make(std::shared_ptr<Model> model, const
     plan.kv = shape.bytes();
     if (plan.free != 0 && plan.kv + plan.workspace > plan.free)
         return Error{ErrorKind::OutOfMemory,
-                     "The KV cache of " + std::to_string(o.blocks) + " blocks needs " + mebibytes(plan.kv) + " and the workspace " +
-                         mebibytes(plan.workspace) + ", and " + mebibytes(plan.free) +
+                     "The KV cache of " + std::to_string(o.blocks) + " blocks needs " + mebibytes(plan.kv) +
+                         " and the workspace " + mebibytes(plan.workspace) + ", and " + mebibytes(plan.free) +
                          " of memory are free. Choose a shorter context, fewer blocks or a smaller KV type."};
-    o.context = static_cast<std::int32_t>(
-        std::min<std::int64_t>(o.context, static_cast<std::int64_t>(o.blocks) * static_cast<std::int64_t>(o.block_size)));
+    o.context = static_cast<std::int32_t>(std::min<std::int64_t>(
+        o.context, static_cast<std::int64_t>(o.blocks) * static_cast<std::int64_t>(o.block_size)));
     VITRINE_TRY(auto storage, model->device().make_kv(shape));
     VITRINE_TRY(auto workspace, Workspace::make(model->device(), c, o.token_budget, max_outputs));
-    return std::unique_ptr<Engine>(new Engine(std::make_unique<Impl>(std::move(model), o, plan, std::move(storage), std::move(workspace))));
+    return std::unique_ptr<Engine>(new Engine(
+        std::make_unique<Impl>(std::move(model), o, plan, std::move(storage), std::move(workspace))));
 }
 
 Result<RequestId> Engine::submit(Request request) {
     Impl& e = *impl_;
     const std::int32_t vocab = e.model->config().vocab;
-    if (request.prompt.empty()) return invalid("The prompt is empty: there is nothing to continue. Write something first.");
+    if (request.prompt.empty())
+        return invalid("The prompt is empty: there is nothing to continue. Write something first.");
     for (const TokenId id : request.prompt)
         if (id.value < 0 || id.value >= vocab)
-            return invalid("Token id " + std::to_string(id.value) + " is outside the vocabulary (0 to " + std::to_string(vocab - 1) + ").");
+            return invalid("Token id " + std::to_string(id.value) + " is outside the vocabulary (0 to " +
+                           std::to_string(vocab - 1) + ").");
     VITRINE_CHECK(validate(request.sampling, vocab));
     const auto length = request.prompt.size();
     const auto limit = static_cast<std::size_t>(e.options.context) - (request.max_tokens == 0 ? 0 : 1);
     if (length > limit)
-        return Error{ErrorKind::TooLarge, "The prompt has " + std::to_string(length) + " tokens, and the context holds " +
-                                              std::to_string(e.options.context) +
-                                              (length == limit + 1 ? ", which leaves no room for an answer" : "") +
-                                              ". Shorten it, or start a new conversation."};
+        return Error{ErrorKind::TooLarge,
+                     "The prompt has " + std::to_string(length) + " tokens, and the context holds " +
+                         std::to_string(e.options.context) +
+                         (length == limit + 1 ? ", which leaves no room for an answer" : "") +
+                         ". Shorten it, or start a new conversation."};
     auto l = std::make_unique<Live>();
     const std::int64_t id = e.next_request++;
     l->sequence.id = SequenceId{id};

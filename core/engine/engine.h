@@ -25,37 +25,37 @@
 namespace vitrine {
 
 struct EngineOptions {
-    std::int32_t context = 0;           // most tokens of one sequence; 0: what the model was trained for
-    std::int32_t block_size = 16;       // tokens in a KV block: 8 to 256, a multiple of 8
-    std::int32_t blocks = 0;            // KV blocks; 0: one full context, less where memory is short
-    DType kv_dtype = DType::F16;        // F32, F16 or BF16
-    std::int32_t token_budget = 256;    // most rows of an iteration ("chunk" of a long prompt)
-    std::int32_t max_running = 32;      // most sequences in an iteration
+    std::int32_t context = 0;         // most tokens of one sequence; 0: what the model was trained for
+    std::int32_t block_size = 16;     // tokens in a KV block: 8 to 256, a multiple of 8
+    std::int32_t blocks = 0;          // KV blocks; 0: one full context, less where memory is short
+    DType kv_dtype = DType::F16;      // F32, F16 or BF16
+    std::int32_t token_budget = 256;  // most rows of an iteration ("chunk" of a long prompt)
+    std::int32_t max_running = 32;    // most sequences in an iteration
     bool prefix_cache = true;
 };
 
 enum class FinishReason : std::uint8_t {
-    Stop,        // an end-of-generation id
+    Stop,  // an end-of-generation id
     StopString,
-    Length,      // max_tokens reached
-    Context,     // no room left in the context or the pool
+    Length,   // max_tokens reached
+    Context,  // no room left in the context or the pool
     Cancelled,
-    Failed,      // see error
+    Failed,  // see error
 };
 const char* name_of(FinishReason reason);  // "stop", "stop", "length", "context", "cancelled", "error"
 
 struct Request {
-    std::vector<TokenId> prompt;                 // at least one id, all inside the vocabulary
+    std::vector<TokenId> prompt;  // at least one id, all inside the vocabulary
     SamplingParams sampling;
-    std::int32_t max_tokens = -1;                // −1: until the context is full
-    std::vector<std::string> stop;               // stop strings
+    std::int32_t max_tokens = -1;   // −1: until the context is full
+    std::vector<std::string> stop;  // stop strings
     bool ignore_eog = false;
-    std::int32_t priority = 0;                   // higher first
-    std::int32_t candidates = 0;                 // how many candidates to report with each token
+    std::int32_t priority = 0;    // higher first
+    std::int32_t candidates = 0;  // how many candidates to report with each token
     // Conversation this request continues; 0: none. After the answer its blocks stay referenced (until
     // memory is needed or the session's next request takes over), so that its block table can be shown.
     std::int64_t session = 0;
-    std::shared_ptr<std::atomic<bool>> cancel;   // written by the caller, only read here; may be null
+    std::shared_ptr<std::atomic<bool>> cancel;  // written by the caller, only read here; may be null
     // Called for every prompt position from `logits_from` on with that row of logits, in order; the
     // request generates nothing then if max_tokens is 0.
     std::function<void(std::int32_t position, std::span<const float> logits)> on_logits;
@@ -66,12 +66,12 @@ struct Request {
 
 struct RequestStats {
     std::int32_t prompt_tokens = 0;
-    std::int32_t cached_tokens = 0;      // of the prompt, found in the prefix cache at the first admission
+    std::int32_t cached_tokens = 0;  // of the prompt, found in the prefix cache at the first admission
     std::int32_t generated_tokens = 0;
     std::int32_t preemptions = 0;
-    double queue_seconds = 0;            // submission → first admission
-    double ttft_seconds = 0;             // submission → first token
-    double total_seconds = 0;            // submission → end
+    double queue_seconds = 0;  // submission → first admission
+    double ttft_seconds = 0;   // submission → first token
+    double total_seconds = 0;  // submission → end
     // Tokens per second of the answer after its first token; 0 below two tokens.
     double decode_tok_s() const {
         const double s = total_seconds - ttft_seconds;
@@ -82,9 +82,9 @@ struct RequestStats {
 struct TokenEvent {
     RequestId request;
     TokenId id;
-    std::int32_t index = 0;              // 0: first generated token
-    std::string text;                    // whole characters that may be shown now; often empty
-    double interval = 0;                 // seconds since the previous token; TTFT for the first
+    std::int32_t index = 0;  // 0: first generated token
+    std::string text;        // whole characters that may be shown now; often empty
+    double interval = 0;     // seconds since the previous token; TTFT for the first
     float log_probability = 0;
     std::int32_t rank = 0;
     std::vector<Candidate> candidates;
@@ -93,8 +93,8 @@ struct TokenEvent {
 struct FinishEvent {
     RequestId request;
     FinishReason reason = FinishReason::Stop;
-    std::string text;                    // what was still held back
-    std::optional<Error> error;          // with Failed
+    std::string text;            // what was still held back
+    std::optional<Error> error;  // with Failed
     RequestStats stats;
 };
 
@@ -109,7 +109,7 @@ struct MemoryPlan {
     std::uint64_t weights = 0;
     std::uint64_t kv = 0;
     std::uint64_t workspace = 0;
-    std::uint64_t free = 0;              // on the device, before the KV pool was made
+    std::uint64_t free = 0;  // on the device, before the KV pool was made
 };
 
 class Engine {
@@ -125,13 +125,13 @@ class Engine {
     // One iteration. Returns false when there was nothing to do. Events go to the listener during the call.
     // A device error ends every running request with Failed; the engine stays usable.
     bool step(EngineListener& listener);
-    bool idle() const;                                  // nothing waiting, nothing running
+    bool idle() const;  // nothing waiting, nothing running
 
     // Forgets what a conversation holds; with drop_cache its blocks also leave the prefix cache.
     void release_session(std::int64_t session, bool drop_cache = false);
 
     const Model& model() const;
-    const EngineOptions& options() const;               // with the defaults filled in
+    const EngineOptions& options() const;  // with the defaults filled in
     const MemoryPlan& memory() const;
     std::int32_t context() const { return options().context; }
     KvSnapshot snapshot() const;
@@ -139,7 +139,7 @@ class Engine {
     std::int64_t iterations() const;
     // Bytes of weights that the last iteration read, for GB/s.
     std::uint64_t weight_bytes_per_step() const;
-    Status verify() const;                              // invariants of pool, cache and tables
+    Status verify() const;  // invariants of pool, cache and tables
 
   private:
     struct Impl;

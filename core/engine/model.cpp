@@ -11,7 +11,8 @@ std::string mebibytes(std::uint64_t bytes) { return std::to_string((bytes + (1U 
 Result<std::unique_ptr<Device>> open_device(const LoadOptions& options) {
     if (options.device == "auto" || options.device == "cpu") return make_cpu_device(options.threads);
     if (options.device == "reference") return make_reference_device(options.threads);
-    return Error{ErrorKind::Unsupported, "There is no device '" + options.device + "' in this build; it has: auto, cpu, reference."};
+    return Error{ErrorKind::Unsupported,
+                 "There is no device '" + options.device + "' in this build; it has: auto, cpu, reference."};
 }
 
 }  // namespace
@@ -44,7 +45,8 @@ Result<std::shared_ptr<Model>> Model::from_source(const ModelSource& source) {
     if (!model->template_error_.empty())
         model->warnings_.push_back("The model's chat template cannot be used: " + model->template_error_);
     else if (!model->template_)
-        model->warnings_.emplace_back("The model has no chat template: it can continue a text, but not hold a conversation.");
+        model->warnings_.emplace_back(
+            "The model has no chat template: it can continue a text, but not hold a conversation.");
     return model;
 }
 
@@ -59,8 +61,9 @@ Result<std::shared_ptr<Model>> Model::load(const std::filesystem::path& path, co
     VITRINE_TRY(model->device_, open_device(options));
     const std::uint64_t free = model->device_->info().memory_free;
     if (free != 0 && source->weights_bytes() > free)
-        return Error{ErrorKind::OutOfMemory, path.string() + " needs " + mebibytes(source->weights_bytes()) + " for its weights, and " +
-                                                 mebibytes(free) + " of memory are free. Close other programs, or choose a "
+        return Error{ErrorKind::OutOfMemory, path.string() + " needs " + mebibytes(source->weights_bytes()) +
+                                                 " for its weights, and " + mebibytes(free) +
+                                                 " of memory are free. Close other programs, or choose a "
                                                  "smaller model or quantization."};
     VITRINE_TRY(model->weights_, load_weights(*source, *model->device_, options.progress));
     return model;

@@ -19,8 +19,8 @@
 namespace vitrine {
 
 struct LoadOptions {
-    std::string device = "auto";   // "auto", "cpu", "reference"
-    int threads = 0;               // 0: one for each core
+    std::string device = "auto";  // "auto", "cpu", "reference"
+    int threads = 0;              // 0: one for each core
     LoadProgress progress;
 };
 
@@ -31,7 +31,7 @@ class Model {
     static Result<std::shared_ptr<Model>> load_vocabulary(const std::filesystem::path& path);
 
     const std::filesystem::path& path() const { return path_; }
-    std::string display_name() const;                       // general.name, else the file's name
+    std::string display_name() const;  // general.name, else the file's name
     const ModelConfig& config() const { return config_; }
     const Tokenizer& tokenizer() const { return *tokenizer_; }
     // Null where the file has none; template_error() says why where it has one that does not parse.
@@ -54,7 +54,7 @@ class Model {
     std::unique_ptr<Tokenizer> tokenizer_;
     std::unique_ptr<ChatTemplate> template_;
     std::string template_error_;
-    std::unique_ptr<Device> device_;   // before weights_: they are freed first
+    std::unique_ptr<Device> device_;  // before weights_: they are freed first
     Weights weights_;
     std::uint64_t file_weights_bytes_ = 0;
     std::uint64_t parameters_ = 0;

@@ -8,17 +8,23 @@ OrderedJson to_json(const std::vector<ChatMessage>& messages) {
     return list;
 }
 
-Result<TrustedText> render_prompt(const Model& model, const OrderedJson& messages, const PromptOptions& options) {
+Result<TrustedText> render_prompt(const Model& model, const OrderedJson& messages,
+                                  const PromptOptions& options) {
     const ChatTemplate* chat_template = model.chat_template();
     if (!chat_template) {
         if (!model.template_error().empty())
-            return Error{ErrorKind::Template, "The chat template of " + model.display_name() + " cannot be used: " + model.template_error()};
-        return Error{ErrorKind::Unsupported, model.display_name() + " has no chat template, so it cannot hold a conversation. "
-                                             "It can continue a plain text (vitrine-cli run --raw)."};
+            return Error{ErrorKind::Template, "The chat template of " + model.display_name() +
+                                                  " cannot be used: " + model.template_error()};
+        return Error{ErrorKind::Unsupported, model.display_name() +
+                                                 " has no chat template, so it cannot hold a conversation. "
+                                                 "It can continue a plain text (vitrine-cli run --raw)."};
     }
-    if (!messages.is_array()) return Error{ErrorKind::InvalidArgument, "A conversation must be a list of messages."};
+    if (!messages.is_array())
+        return Error{ErrorKind::InvalidArgument, "A conversation must be a list of messages."};
     const Tokenizer& tokenizer = model.tokenizer();
-    const auto text_of = [&](const std::optional<TokenId>& id) { return id ? std::string(tokenizer.bytes(*id)) : std::string(); };
+    const auto text_of = [&](const std::optional<TokenId>& id) {
+        return id ? std::string(tokenizer.bytes(*id)) : std::string();
+    };
     RenderInput input;
     input.messages = messages;
     input.tools = options.tools;
@@ -31,7 +37,8 @@ Result<TrustedText> render_prompt(const Model& model, const OrderedJson& message
     return chat_template->render(input);
 }
 
-Result<std::vector<TokenId>> build_prompt(const Model& model, const OrderedJson& messages, const PromptOptions& options) {
+Result<std::vector<TokenId>> build_prompt(const Model& model, const OrderedJson& messages,
+                                          const PromptOptions& options) {
     VITRINE_TRY(const TrustedText text, render_prompt(model, messages, options));
     return model.tokenizer().encode_prompt(text);
 }

@@ -1,4 +1,5 @@
-// The KV pool at one moment, as plain values: made by the engine, shown by panels that know nothing else of it.
+// The KV pool at one moment, as plain values: made by the engine, shown by panels that know nothing else of
+// it.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@ enum class BlockState : std::uint8_t { Free, CachedFree, Used };
 struct BlockView {
     BlockState state = BlockState::Free;
     std::int32_t references = 0;
-    std::int32_t fill = 0;               // tokens in it
-    std::int64_t owner = -1;             // request of one of its owners, −1: none
+    std::int32_t fill = 0;    // tokens in it
+    std::int64_t owner = -1;  // request of one of its owners, −1: none
 };
 
 enum class SequenceState : std::uint8_t { Waiting, Running, Held };
@@ -25,7 +26,7 @@ struct SequenceView {
     std::int32_t tokens = 0;
     std::int32_t computed = 0;
     std::int32_t prompt_tokens = 0;
-    std::vector<std::int32_t> blocks;    // block table, logical → physical
+    std::vector<std::int32_t> blocks;  // block table, logical → physical
 };
 
 // The KV pool at one moment: an immutable value for panels.
@@ -35,13 +36,13 @@ struct KvSnapshot {
     std::uint64_t block_bytes = 0;
     std::int32_t context = 0;
     std::vector<BlockView> blocks;
-    std::vector<SequenceView> sequences; // running, waiting, held
+    std::vector<SequenceView> sequences;  // running, waiting, held
     std::int32_t used = 0;
-    std::int32_t free = 0;               // never used or forgotten
-    std::int32_t cached_free = 0;        // free, and found again if a prompt begins with them
-    std::int32_t shared = 0;             // blocks with more than one reference
-    std::int32_t wasted_tokens = 0;      // empty places in used blocks (internal fragmentation)
-    std::string last_change;             // one sentence: what the last iteration did to the pool
+    std::int32_t free = 0;           // never used or forgotten
+    std::int32_t cached_free = 0;    // free, and found again if a prompt begins with them
+    std::int32_t shared = 0;         // blocks with more than one reference
+    std::int32_t wasted_tokens = 0;  // empty places in used blocks (internal fragmentation)
+    std::string last_change;         // one sentence: what the last iteration did to the pool
 };
 
 }  // namespace vitrine

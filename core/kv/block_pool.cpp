@@ -62,7 +62,8 @@ void BlockPool::acquire(BlockId block) {
 }
 
 Status BlockPool::release(BlockId block) {
-    if (block.value < 0 || block.value >= size()) return broken("block " + std::to_string(block.value) + " does not exist");
+    if (block.value < 0 || block.value >= size())
+        return broken("block " + std::to_string(block.value) + " does not exist");
     Slot& s = at(block);
     if (s.references <= 0) return broken("block " + std::to_string(block.value) + " was freed twice");
     if (--s.references == 0) {
@@ -99,7 +100,8 @@ Status BlockPool::verify() const {
         if (index >= slots_.size()) return broken("the free list leaves the pool");
         if (listed[index]) return broken("block " + std::to_string(i) + " is in the free list twice");
         listed[index] = true;
-        if (slots_[index].previous != previous) return broken("the free list is torn at block " + std::to_string(i));
+        if (slots_[index].previous != previous)
+            return broken("the free list is torn at block " + std::to_string(i));
         if (slots_[index].references != 0) return broken("block " + std::to_string(i) + " is free and used");
         ++count;
         if (slots_[index].cached) ++cached;
@@ -108,7 +110,8 @@ Status BlockPool::verify() const {
     if (previous != last_) return broken("the free list does not end at its last block");
     if (count != free_count_ || cached != cached_free_count_) return broken("the free counters are wrong");
     for (std::size_t i = 0; i < slots_.size(); ++i) {
-        if (slots_[i].references < 0) return broken("block " + std::to_string(i) + " has a negative reference count");
+        if (slots_[i].references < 0)
+            return broken("block " + std::to_string(i) + " has a negative reference count");
         if (!listed[i] && slots_[i].references == 0) return broken("block " + std::to_string(i) + " is lost");
     }
     return {};
@@ -118,7 +121,8 @@ Status BlockPool::verify(std::span<const BlockId> owners) const {
     VITRINE_CHECK(verify());
     std::vector<std::int32_t> held(slots_.size(), 0);
     for (const BlockId b : owners) {
-        if (b.value < 0 || b.value >= size()) return broken("a table names block " + std::to_string(b.value) + ", which does not exist");
+        if (b.value < 0 || b.value >= size())
+            return broken("a table names block " + std::to_string(b.value) + ", which does not exist");
         ++held[static_cast<std::size_t>(b.value)];
     }
     for (std::size_t i = 0; i < slots_.size(); ++i)

@@ -23,9 +23,9 @@ class BlockPool {
     // Called with a cached block just before it is handed out anew.
     void set_evict_hook(std::function<void(BlockId)> hook) { evict_ = std::move(hook); }
 
-    std::optional<BlockId> allocate();   // reference count 1; nothing where every block is used
-    void acquire(BlockId block);         // one more reference; takes a free block out of the free list
-    Status release(BlockId block);       // one reference less; Internal error where there was none (double free)
+    std::optional<BlockId> allocate();  // reference count 1; nothing where every block is used
+    void acquire(BlockId block);        // one more reference; takes a free block out of the free list
+    Status release(BlockId block);  // one reference less; Internal error where there was none (double free)
     // Whether the block's content can be found again. Turning it off in a free block moves it to the front.
     void set_cached(BlockId block, bool cached);
 
@@ -43,7 +43,7 @@ class BlockPool {
   private:
     struct Slot {
         std::int32_t references = 0;
-        std::int32_t previous = -1;   // free list
+        std::int32_t previous = -1;  // free list
         std::int32_t next = -1;
         bool cached = false;
     };

@@ -6,8 +6,8 @@
 
 namespace vitrine {
 
-KvManager::KvManager(std::int32_t blocks, std::int32_t block_size, const CacheContext& context, bool prefix_cache,
-                     PrefixCache::Hash hash)
+KvManager::KvManager(std::int32_t blocks, std::int32_t block_size, const CacheContext& context,
+                     bool prefix_cache, PrefixCache::Hash hash)
     : block_size_(block_size),
       enabled_(prefix_cache),
       pool_(blocks),
@@ -26,7 +26,8 @@ template <class Visit>
 void KvManager::walk_prefix(std::span<const TokenId> tokens, std::int32_t limit, Visit visit) const {
     if (!enabled_ || tokens.empty()) return;
     const auto size = static_cast<std::size_t>(block_size_);
-    const auto most = static_cast<std::size_t>(std::clamp<std::int64_t>(limit, 0, static_cast<std::int64_t>(tokens.size()) - 1));
+    const auto most = static_cast<std::size_t>(
+        std::clamp<std::int64_t>(limit, 0, static_cast<std::int64_t>(tokens.size()) - 1));
     ContentId content = root_;
     for (std::size_t begin = 0; begin < most && begin + size <= tokens.size(); begin += size) {
         const auto hit = cache_.find(content, tokens.subspan(begin, size));
@@ -53,7 +54,10 @@ std::int32_t KvManager::match_prefix(BlockTable& table, std::span<const TokenId>
         pool_.acquire(hit.block);
         table.blocks.push_back(hit.block);
         table.content = hit.content;
-        tell({.kind = KvChangeKind::Share, .block = hit.block, .owner = table.owner, .logical = table.published});
+        tell({.kind = KvChangeKind::Share,
+              .block = hit.block,
+              .owner = table.owner,
+              .logical = table.published});
         ++table.published;
     });
     const std::int32_t covered = table.published * block_size_;
@@ -70,13 +74,16 @@ bool KvManager::reserve(BlockTable& table, std::int32_t tokens) {
     for (std::int32_t i = 0; i < missing; ++i) {
         const BlockId block = *pool_.allocate();
         table.blocks.push_back(block);
-        tell({.kind = KvChangeKind::Allocate, .block = block, .owner = table.owner,
+        tell({.kind = KvChangeKind::Allocate,
+              .block = block,
+              .owner = table.owner,
               .logical = static_cast<std::int32_t>(table.blocks.size()) - 1});
     }
     return true;
 }
 
-bool KvManager::make_writable(BlockTable& table, std::int32_t first, std::int32_t count, std::vector<PlannedCopy>& copies) {
+bool KvManager::make_writable(BlockTable& table, std::int32_t first, std::int32_t count,
+                              std::vector<PlannedCopy>& copies) {
     if (count <= 0) return true;
     const std::int32_t begin = first / block_size_;
     const std::int32_t end = blocks_for(first + count);
@@ -117,8 +124,9 @@ void KvManager::publish(BlockTable& table, std::span<const TokenId> tokens, std:
         // Contents before `published` are known by their tokens: walk down to the last of them.
         ContentId content = root_;
         for (std::int32_t i = 0; i < table.published; ++i) {
-            const auto hit = cache_.find(content, tokens.subspan(static_cast<std::size_t>(i) * static_cast<std::size_t>(block_size_),
-                                                                 static_cast<std::size_t>(block_size_)));
+            const auto hit = cache_.find(
+                content, tokens.subspan(static_cast<std::size_t>(i) * static_cast<std::size_t>(block_size_),
+                                        static_cast<std::size_t>(block_size_)));
             if (!hit) {
                 table.published = i;  // evicted or a duplicate that was never entered: start anew from here
                 break;
@@ -129,9 +137,10 @@ void KvManager::publish(BlockTable& table, std::span<const TokenId> tokens, std:
     }
     for (std::int32_t i = table.published; i < full; ++i) {
         const BlockId block = table.blocks[static_cast<std::size_t>(i)];
-        const auto published = cache_.publish(
-            block, table.content,
-            tokens.subspan(static_cast<std::size_t>(i) * static_cast<std::size_t>(block_size_), static_cast<std::size_t>(block_size_)));
+        const auto published =
+            cache_.publish(block, table.content,
+                           tokens.subspan(static_cast<std::size_t>(i) * static_cast<std::size_t>(block_size_),
+                                          static_cast<std::size_t>(block_size_)));
         if (published.entered) pool_.set_cached(block, true);
         table.content = published.content;
         table.published = i + 1;
@@ -145,7 +154,10 @@ void KvManager::fork(const BlockTable& from, BlockTable& to) {
     to.content = from.content;
     for (std::size_t i = 0; i < to.blocks.size(); ++i) {
         pool_.acquire(to.blocks[i]);
-        tell({.kind = KvChangeKind::Share, .block = to.blocks[i], .owner = to.owner, .logical = static_cast<std::int32_t>(i)});
+        tell({.kind = KvChangeKind::Share,
+              .block = to.blocks[i],
+              .owner = to.owner,
+              .logical = static_cast<std::int32_t>(i)});
     }
 }
 
@@ -159,7 +171,10 @@ void KvManager::release(BlockTable& table, bool drop_cache) {
         const Status released = pool_.release(block);
         assert(released.ok());
         (void)released;
-        tell({.kind = KvChangeKind::Free, .block = block, .owner = table.owner, .logical = static_cast<std::int32_t>(i),
+        tell({.kind = KvChangeKind::Free,
+              .block = block,
+              .owner = table.owner,
+              .logical = static_cast<std::int32_t>(i),
               .last_reference = pool_.references(block) == 0});
     }
     table.blocks.clear();
@@ -173,7 +188,8 @@ Status KvManager::verify(std::span<const BlockTable* const> tables) const {
     VITRINE_CHECK(pool_.verify(owners));
     for (std::int32_t i = 0; i < pool_.size(); ++i)
         if (pool_.cached(BlockId{i}) != cache_.holds(BlockId{i}))
-            return Error{ErrorKind::Internal, "Block " + std::to_string(i) + ": pool and prefix cache disagree on its content."};
+            return Error{ErrorKind::Internal,
+                         "Block " + std::to_string(i) + ": pool and prefix cache disagree on its content."};
     return {};
 }
 

@@ -20,8 +20,8 @@ namespace vitrine {
 struct BlockTable {
     SequenceId owner;
     std::vector<BlockId> blocks;
-    std::int32_t published = 0;   // how many leading blocks have a content id
-    ContentId content;            // content of the last published one; invalid: none yet
+    std::int32_t published = 0;  // how many leading blocks have a content id
+    ContentId content;           // content of the last published one; invalid: none yet
 };
 
 enum class KvChangeKind : std::uint8_t { Allocate, Share, Copy, Free, Evict };
@@ -29,8 +29,8 @@ enum class KvChangeKind : std::uint8_t { Allocate, Share, Copy, Free, Evict };
 struct KvChange {
     KvChangeKind kind = KvChangeKind::Allocate;
     BlockId block{};
-    BlockId from{};                // Copy: the source
-    SequenceId owner{};           // invalid for Evict
+    BlockId from{};      // Copy: the source
+    SequenceId owner{};  // invalid for Evict
     std::int32_t logical = -1;
     bool last_reference = false;  // Free: nobody else uses it
 };
@@ -66,7 +66,8 @@ class KvManager {
     bool reserve(BlockTable& table, std::int32_t tokens);
     // Positions [first, first + count) may be written afterwards: blocks that others use, or that the prefix
     // cache may hand out, are replaced by copies. False, and nothing changed, where blocks run out.
-    bool make_writable(BlockTable& table, std::int32_t first, std::int32_t count, std::vector<PlannedCopy>& copies);
+    bool make_writable(BlockTable& table, std::int32_t first, std::int32_t count,
+                       std::vector<PlannedCopy>& copies);
     // Enters blocks that have become full of computed, accepted tokens into the prefix cache.
     void publish(BlockTable& table, std::span<const TokenId> tokens, std::int32_t computed);
     // The other table gets the same blocks (parallel answers to one prompt).

@@ -15,7 +15,9 @@ std::uint64_t default_hash(ContentId parent, std::span<const TokenId> tokens) {
 }  // namespace
 
 PrefixCache::PrefixCache(std::int32_t blocks, std::int32_t block_size, Hash hash)
-    : hash_(hash ? hash : default_hash), block_size_(block_size), entries_(static_cast<std::size_t>(blocks)) {}
+    : hash_(hash ? hash : default_hash),
+      block_size_(block_size),
+      entries_(static_cast<std::size_t>(blocks)) {}
 
 ContentId PrefixCache::root(const CacheContext& context) {
     for (const auto& [known, id] : roots_)
@@ -35,7 +37,8 @@ std::optional<PrefixCache::Hit> PrefixCache::find(ContentId parent, std::span<co
     return std::nullopt;
 }
 
-PrefixCache::Published PrefixCache::publish(BlockId block, ContentId parent, std::span<const TokenId> tokens) {
+PrefixCache::Published PrefixCache::publish(BlockId block, ContentId parent,
+                                            std::span<const TokenId> tokens) {
     if (const auto known = find(parent, tokens)) return {known->content, known->block == block};
     forget(block);
     Entry& e = entries_[static_cast<std::size_t>(block.value)];

@@ -21,10 +21,10 @@ using ContentId = StrongId<struct ContentTag, std::int64_t>;
 
 // What two sequences must have in common, besides their tokens, to share a block.
 struct CacheContext {
-    std::uint64_t model = 0;          // content hash of the model file
-    std::string weights_format;       // "Q4_1"
-    std::string rope;                 // overrides and scaling choice in force
-    std::string kv_dtype;             // "F16"
+    std::uint64_t model = 0;     // content hash of the model file
+    std::string weights_format;  // "Q4_1"
+    std::string rope;            // overrides and scaling choice in force
+    std::string kv_dtype;        // "F16"
     auto operator<=>(const CacheContext&) const = default;
 };
 
@@ -51,20 +51,22 @@ class PrefixCache {
     };
     Published publish(BlockId block, ContentId parent, std::span<const TokenId> tokens);
 
-    void forget(BlockId block);   // nothing happens where it is not in
-    bool holds(BlockId block) const { return entries_[static_cast<std::size_t>(block.value)].content.valid(); }
+    void forget(BlockId block);  // nothing happens where it is not in
+    bool holds(BlockId block) const {
+        return entries_[static_cast<std::size_t>(block.value)].content.valid();
+    }
     std::int32_t size() const { return static_cast<std::int32_t>(buckets_.size()); }
 
   private:
     struct Entry {
-        ContentId content;            // invalid: not in the cache
+        ContentId content;  // invalid: not in the cache
         ContentId parent;
         std::uint64_t hash = 0;
         std::vector<TokenId> tokens;
     };
     Hash hash_;
     std::int32_t block_size_;
-    std::vector<Entry> entries_;                                // by block
+    std::vector<Entry> entries_;  // by block
     std::unordered_multimap<std::uint64_t, BlockId> buckets_;
     std::vector<std::pair<CacheContext, ContentId>> roots_;
     std::int64_t next_ = 0;

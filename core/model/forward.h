@@ -11,11 +11,11 @@ namespace vitrine {
 
 // Activations of one step. R = max_rows, O = max_outputs.
 struct Workspace {
-    Buffer x;          // [R, D] residual stream
-    Buffer q;          // [R, H·C]
-    Buffer attended;   // [R, H·C]
-    Buffer hidden;     // [R, F]
-    Buffer logits;     // [O, V]
+    Buffer x;         // [R, D] residual stream
+    Buffer q;         // [R, H·C]
+    Buffer attended;  // [R, H·C]
+    Buffer hidden;    // [R, F]
+    Buffer logits;    // [O, V]
     std::int32_t max_rows = 0;
     std::int32_t max_outputs = 0;
 

@@ -19,8 +19,10 @@ class Loader {
         if (!tensor) return Weight{};
         auto weight = device_.upload(*tensor);
         if (!weight.ok())
-            return Error{weight.error().kind, "Tensor '" + name + "' of " + source_.path().string() + ": " + weight.error().message};
-        done_ += static_cast<std::uint64_t>(tensor->rows) * row_bytes(tensor->dtype, tensor->cols).value_or(0);
+            return Error{weight.error().kind, "Tensor '" + name + "' of " + source_.path().string() + ": " +
+                                                  weight.error().message};
+        done_ +=
+            static_cast<std::uint64_t>(tensor->rows) * row_bytes(tensor->dtype, tensor->cols).value_or(0);
         bytes_ += (*weight)->bytes;
         if (progress_.report) progress_.report(done_, source_.weights_bytes());
         return weight;
@@ -29,7 +31,8 @@ class Loader {
     Result<Weight> required(const std::string& name) {
         VITRINE_TRY(Weight weight, optional(name));
         if (!weight)
-            return Error{ErrorKind::BadFile, source_.path().string() + " has no tensor '" + name + "', which this architecture needs."};
+            return Error{ErrorKind::BadFile, source_.path().string() + " has no tensor '" + name +
+                                                 "', which this architecture needs."};
         return weight;
     }
 
@@ -83,6 +86,8 @@ Result<Weights> load_weights(const ModelSource& source, Device& device, const Lo
     return w;
 }
 
-std::uint64_t Weights::bytes_per_step() const { return output == embedding ? bytes : bytes - bytes_of(embedding); }
+std::uint64_t Weights::bytes_per_step() const {
+    return output == embedding ? bytes : bytes - bytes_of(embedding);
+}
 
 }  // namespace vitrine

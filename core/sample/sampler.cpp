@@ -14,19 +14,22 @@ namespace {
 constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
 Error not_finite(std::uint64_t index) {
-    return Error{ErrorKind::Internal, "The model gave non-finite logits for generated token " + std::to_string(index + 1) +
-                                          ": the answer stops here. The model file may be damaged, or its weights "
-                                          "may overflow."};
+    return Error{ErrorKind::Internal,
+                 "The model gave non-finite logits for generated token " + std::to_string(index + 1) +
+                     ": the answer stops here. The model file may be damaged, or its weights "
+                     "may overflow."};
 }
 
 bool alters_logits(const SamplingParams& p) {
-    return !p.logit_bias.empty() || p.repetition_penalty != 1.0F || p.frequency_penalty != 0.0F || p.presence_penalty != 0.0F;
+    return !p.logit_bias.empty() || p.repetition_penalty != 1.0F || p.frequency_penalty != 0.0F ||
+           p.presence_penalty != 0.0F;
 }
 
 // Bias and penalties, in the documented order, on a copy of the row.
 void apply_history(std::vector<float>& logits, std::span<const TokenId> history, const SamplingParams& p) {
     for (const auto& [id, bias] : p.logit_bias)
-        if (id.value >= 0 && static_cast<std::size_t>(id.value) < logits.size()) logits[static_cast<std::size_t>(id.value)] += bias;
+        if (id.value >= 0 && static_cast<std::size_t>(id.value) < logits.size())
+            logits[static_cast<std::size_t>(id.value)] += bias;
     if (p.repetition_penalty == 1.0F && p.frequency_penalty == 0.0F && p.presence_penalty == 0.0F) return;
     if (p.penalty_window > 0 && history.size() > static_cast<std::size_t>(p.penalty_window))
         history = history.last(static_cast<std::size_t>(p.penalty_window));
@@ -50,7 +53,9 @@ struct Weighted {
     double weight;  // exp((logit − max) / temperature), not normalised
 };
 
-bool heavier(const Weighted& a, const Weighted& b) { return a.weight != b.weight ? a.weight > b.weight : a.id < b.id; }
+bool heavier(const Weighted& a, const Weighted& b) {
+    return a.weight != b.weight ? a.weight > b.weight : a.id < b.id;
+}
 
 double total_of(const std::vector<Weighted>& set) {
     double sum = 0;
@@ -157,7 +162,8 @@ void Sampler::temper(float maximum, float temperature) {
         l = static_cast<float>(std::max((static_cast<double>(l) - static_cast<double>(maximum)) / t, -1e30));
 }
 
-Result<std::vector<std::pair<TokenId, double>>> Sampler::distribution(std::span<const float> logits, std::int32_t vocab,
+Result<std::vector<std::pair<TokenId, double>>> Sampler::distribution(std::span<const float> logits,
+                                                                      std::int32_t vocab,
                                                                       std::span<const TokenId> history,
                                                                       const SamplingParams& p) {
     logits = logits.first(std::min(logits.size(), static_cast<std::size_t>(std::max(vocab, 0))));
@@ -176,7 +182,8 @@ Result<std::vector<std::pair<TokenId, double>>> Sampler::distribution(std::span<
     const bool nucleus_of_all = p.top_k <= 0 && p.typical_p >= 1.0F && top_p < 1.0;
     // Weights below exp(−50) of the heaviest are less than a unit in the last place of any sum. A nucleus of
     // the whole vocabulary leaves out more: tokens lighter than (1 − top_p)·total/vocabulary weigh less than
-    // 1 − top_p together, so the tokens above them reach top_p. (Half of that, for the rounding of the total.)
+    // 1 − top_p together, so the tokens above them reach top_p. (Half of that, for the rounding of the
+    // total.)
     double all = 0;
     float threshold = -50.0F;
     if (nucleus_of_all) {
@@ -186,7 +193,8 @@ Result<std::vector<std::pair<TokenId, double>>> Sampler::distribution(std::span<
     }
     std::vector<Weighted> set;
     for (std::size_t i = 0; i < work_.size(); ++i)
-        if (work_[i] > threshold) set.push_back({static_cast<std::int32_t>(i), static_cast<double>(work_[i])});
+        if (work_[i] > threshold)
+            set.push_back({static_cast<std::int32_t>(i), static_cast<double>(work_[i])});
     // Ordering by the logit is ordering by the weight: cut to top_k before taking exponentials.
     keep_top_k(set, p.top_k);
     for (Weighted& w : set) w.weight = std::exp(w.weight);
@@ -200,12 +208,14 @@ Result<std::vector<std::pair<TokenId, double>>> Sampler::distribution(std::span<
     return result;
 }
 
-Result<Sampled> Sampler::sample(std::span<const float> logits, std::int32_t vocab, std::span<const TokenId> history,
-                                const SamplingParams& p, std::uint64_t index, std::int32_t candidates) {
+Result<Sampled> Sampler::sample(std::span<const float> logits, std::int32_t vocab,
+                                std::span<const TokenId> history, const SamplingParams& p,
+                                std::uint64_t index, std::int32_t candidates) {
     logits = logits.first(std::min(logits.size(), static_cast<std::size_t>(std::max(vocab, 0))));
     const RowMaximum top = row_maximum(logits);
     if (!top.finite || top.value == minus_infinity) return not_finite(index);
-    const double log_total = static_cast<double>(top.value) + std::log(sum_of_exponentials(logits, top.value));
+    const double log_total =
+        static_cast<double>(top.value) + std::log(sum_of_exponentials(logits, top.value));
     const auto log_probability = [&](std::int32_t id) {
         return static_cast<float>(static_cast<double>(logits[static_cast<std::size_t>(id)]) - log_total);
     };
@@ -254,7 +264,8 @@ Result<Sampled> Sampler::sample(std::span<const float> logits, std::int32_t voca
                               const float y = logits[static_cast<std::size_t>(b)];
                               return x != y ? x > y : a < b;
                           });
-        for (std::size_t i = 0; i < n; ++i) out.candidates.push_back({TokenId{order_[i]}, log_probability(order_[i])});
+        for (std::size_t i = 0; i < n; ++i)
+            out.candidates.push_back({TokenId{order_[i]}, log_probability(order_[i])});
     }
     return out;
 }

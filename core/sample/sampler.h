@@ -19,9 +19,9 @@ struct Candidate {
 
 struct Sampled {
     TokenId id;
-    float log_probability = 0.0F;        // of the chosen token, before the sampler's settings
-    std::int32_t rank = 0;               // 1: the most probable
-    std::vector<Candidate> candidates;   // the most probable ones, as many as were asked for
+    float log_probability = 0.0F;       // of the chosen token, before the sampler's settings
+    std::int32_t rank = 0;              // 1: the most probable
+    std::vector<Candidate> candidates;  // the most probable ones, as many as were asked for
 };
 
 class Sampler {
@@ -29,12 +29,14 @@ class Sampler {
     // logits: one row, only the first `vocab` entries are tokens (padding rows beyond never count).
     // history: all tokens so far, prompt included. index: how many tokens were generated before this one.
     // Internal error where no finite logit is left or one is NaN or +infinity.
-    Result<Sampled> sample(std::span<const float> logits, std::int32_t vocab, std::span<const TokenId> history,
-                           const SamplingParams& params, std::uint64_t index, std::int32_t candidates = 0);
+    Result<Sampled> sample(std::span<const float> logits, std::int32_t vocab,
+                           std::span<const TokenId> history, const SamplingParams& params,
+                           std::uint64_t index, std::int32_t candidates = 0);
 
     // The processed distribution: what sample() draws from, as (id, probability), most probable first.
     // Shared by sampling and speculative verification.
-    Result<std::vector<std::pair<TokenId, double>>> distribution(std::span<const float> logits, std::int32_t vocab,
+    Result<std::vector<std::pair<TokenId, double>>> distribution(std::span<const float> logits,
+                                                                 std::int32_t vocab,
                                                                  std::span<const TokenId> history,
                                                                  const SamplingParams& params);
 

@@ -21,8 +21,10 @@ constexpr std::size_t lanes = 16;
 // exp(x) for x ≤ 0; below −87 it gives 0. Branch-free, so that a loop over it becomes vector code.
 inline float exponential(float x) {
     const float clamped = x < -87.0F ? -87.0F : x;
-    const float shifted = clamped * 1.44269504F + 12582912.0F;  // 1.5·2^23: rounds to an integer in the low bits
-    const std::int32_t power = std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(12582912.0F);
+    const float shifted =
+        clamped * 1.44269504F + 12582912.0F;  // 1.5·2^23: rounds to an integer in the low bits
+    const std::int32_t power =
+        std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(12582912.0F);
     const float n = shifted - 12582912.0F;
     const float r = (clamped - n * 0.693359375F) + n * 2.12194440e-4F;  // ln 2 in two parts (Cody and Waite)
     float p = 1.0F / 720.0F;

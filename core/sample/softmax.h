@@ -7,9 +7,9 @@
 namespace vitrine {
 
 struct RowMaximum {
-    float value;            // −infinity for an empty row or one without finite values
-    std::int32_t index;     // lowest index with that value; 0 where there is none
-    bool finite;            // no NaN and no +infinity in the row
+    float value;         // −infinity for an empty row or one without finite values
+    std::int32_t index;  // lowest index with that value; 0 where there is none
+    bool finite;         // no NaN and no +infinity in the row
 };
 
 RowMaximum row_maximum(std::span<const float> row);

@@ -110,7 +110,8 @@ bool Scheduler::fits(const Sequence& sequence) {
     for (const Sequence* s : running_) promised += kv_.blocks_missing(s->table, s->length() + 1);
     for (;;) {
         const PrefixMatch match = kv_.peek_prefix(sequence.tokens, sequence.logits_from);
-        const std::int32_t wanted = kv_.blocks_for(sequence.length() + 1) + 1 - match.blocks + match.free_blocks;
+        const std::int32_t wanted =
+            kv_.blocks_for(sequence.length() + 1) + 1 - match.blocks + match.free_blocks;
         if (kv_.pool().free_count() - promised >= std::min(wanted, kv_.pool().size())) return true;
         if (!drop_oldest_held()) return false;
     }

@@ -3,11 +3,10 @@
 // one. Prefix hits start `computed` above zero; preemption sets it back to zero.
 //
 // Order: higher priority first, then earlier arrival. Sequences that need one token come before those that
-// catch up with more, so that a long prompt does not hold up the others; where the budget is too small for all
-// of them they take turns. When blocks run out, first the held
-// sequences give theirs back (oldest first), then the last in order is preempted: its tokens are kept and
-// recomputed later. A waiting sequence is admitted only when all that it has fits, so the first in order
-// always makes progress.
+// catch up with more, so that a long prompt does not hold up the others; where the budget is too small for
+// all of them they take turns. When blocks run out, first the held sequences give theirs back (oldest first),
+// then the last in order is preempted: its tokens are kept and recomputed later. A waiting sequence is
+// admitted only when all that it has fits, so the first in order always makes progress.
 #pragma once
 
 #include <cstdint>
@@ -21,24 +20,24 @@
 namespace vitrine {
 
 struct SchedulerLimits {
-    std::int32_t token_budget = 256;   // most rows of an iteration
+    std::int32_t token_budget = 256;  // most rows of an iteration
     std::int32_t max_running = 32;
-    std::int32_t max_outputs = 32;     // most rows with logits in an iteration, at least max_running
+    std::int32_t max_outputs = 32;  // most rows with logits in an iteration, at least max_running
 };
 
 struct StepItem {
     Sequence* sequence = nullptr;
-    std::int32_t start = 0;            // first position to compute
+    std::int32_t start = 0;  // first position to compute
     std::int32_t count = 0;
-    std::int32_t outputs = 0;          // the last `outputs` of its rows get logits
+    std::int32_t outputs = 0;  // the last `outputs` of its rows get logits
 };
 
 struct StepPlan {
     std::vector<StepItem> items;
-    std::vector<PlannedCopy> copies;          // to be carried out, in order, before the step
-    std::vector<Sequence*> admitted;          // became running in this plan
-    std::vector<Sequence*> preempted;         // went back to waiting in this plan
-    std::vector<Sequence*> exhausted;         // alone and without room to grow: to be finished by the caller
+    std::vector<PlannedCopy> copies;   // to be carried out, in order, before the step
+    std::vector<Sequence*> admitted;   // became running in this plan
+    std::vector<Sequence*> preempted;  // went back to waiting in this plan
+    std::vector<Sequence*> exhausted;  // alone and without room to grow: to be finished by the caller
     std::int32_t tokens = 0;
 
     bool empty() const { return items.empty(); }
@@ -49,7 +48,7 @@ class Scheduler {
   public:
     Scheduler(KvManager& kv, const SchedulerLimits& limits) : kv_(kv), limits_(limits) {}
 
-    void add(Sequence& sequence);                    // to the waiting ones
+    void add(Sequence& sequence);  // to the waiting ones
     // Takes it out and gives its blocks back.
     void remove(Sequence& sequence, bool drop_cache = false);
     // Takes a running sequence out of the schedule but lets it keep its blocks until they are needed.
@@ -61,12 +60,12 @@ class Scheduler {
 
     std::span<Sequence* const> running() const { return running_; }
     std::span<Sequence* const> waiting() const { return waiting_; }
-    std::span<Sequence* const> held() const { return held_; }     // oldest first
+    std::span<Sequence* const> held() const { return held_; }  // oldest first
     bool idle() const { return running_.empty() && waiting_.empty(); }
     const SchedulerLimits& limits() const { return limits_; }
 
   private:
-    struct Left {                                    // of this iteration
+    struct Left {  // of this iteration
         std::int32_t rows = 0;
         std::int32_t outputs = 0;
     };
@@ -79,8 +78,8 @@ class Scheduler {
 
     KvManager& kv_;
     SchedulerLimits limits_;
-    std::vector<Sequence*> running_;                 // in order
-    std::vector<Sequence*> waiting_;                 // in order
+    std::vector<Sequence*> running_;  // in order
+    std::vector<Sequence*> waiting_;  // in order
     std::vector<Sequence*> held_;
     std::int64_t iteration_ = 0;
 };

@@ -15,15 +15,15 @@ enum class RecordKind : std::uint8_t { Iteration, Token, Block, Request };
 struct IterationRecord {
     std::int64_t index;
     double start;
-    float duration;        // seconds; the phases below are parts of it
+    float duration;  // seconds; the phases below are parts of it
     float schedule;
     float embed;
     float matrix;
     float attention;
     float sample;
     std::int32_t sequences;
-    std::int32_t tokens;   // rows of this iteration
-    std::int32_t budget;   // the most rows it could have had
+    std::int32_t tokens;  // rows of this iteration
+    std::int32_t budget;  // the most rows it could have had
     std::int32_t waiting;
 };
 
@@ -33,17 +33,17 @@ struct TokenRecord {
     std::int64_t request;
     std::int64_t iteration;
     double time;
-    float interval;        // seconds since this request's previous token; TTFT for the first
-    float probability;     // the model's own, before the sampler's settings
+    float interval;     // seconds since this request's previous token; TTFT for the first
+    float probability;  // the model's own, before the sampler's settings
     std::int32_t id;
-    std::int32_t index;    // 0: first generated token
+    std::int32_t index;  // 0: first generated token
     TokenOrigin origin;
 };
 
 enum class BlockEvent : std::uint8_t { Allocate, Share, Copy, Free, Evict };
 
 struct BlockRecord {
-    std::int64_t sequence; // −1: none
+    std::int64_t sequence;  // −1: none
     std::int64_t iteration;
     double time;
     std::int32_t block;
@@ -52,14 +52,24 @@ struct BlockRecord {
     BlockEvent event;
 };
 
-enum class RequestEvent : std::uint8_t { Submitted, Admitted, PrefillChunk, FirstToken, Preempted, Finished, Cancelled, Failed };
+enum class RequestEvent : std::uint8_t {
+    Submitted,
+    Admitted,
+    PrefillChunk,
+    FirstToken,
+    Preempted,
+    Finished,
+    Cancelled,
+    Failed
+};
 
 struct RequestRecord {
     std::int64_t request;
     std::int64_t iteration;
     double time;
-    float duration;        // PrefillChunk: seconds of the iteration
-    std::int32_t tokens;   // Submitted: prompt tokens; Admitted: tokens found in the cache; PrefillChunk: rows; Finished: generated
+    float duration;       // PrefillChunk: seconds of the iteration
+    std::int32_t tokens;  // Submitted: prompt tokens; Admitted: tokens found in the cache; PrefillChunk:
+                          // rows; Finished: generated
     RequestEvent event;
 };
 

@@ -6,7 +6,8 @@
 namespace vitrine {
 
 TelemetryRing::TelemetryRing(std::size_t capacity)
-    : slots_(std::bit_ceil(std::clamp<std::size_t>(capacity, 2, std::size_t{1} << 24))), mask_(slots_.size() - 1) {}
+    : slots_(std::bit_ceil(std::clamp<std::size_t>(capacity, 2, std::size_t{1} << 24))),
+      mask_(slots_.size() - 1) {}
 
 bool TelemetryRing::push(const Record& record) {
     const std::uint64_t tail = tail_.load(std::memory_order_relaxed);

@@ -1,13 +1,13 @@
 // A model in a temporary file, engines over it, and a listener that keeps what it hears.
 #pragma once
 
-#include <QTemporaryDir>
-#include <QtTest>
-
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <QTemporaryDir>
+#include <QtTest>
 
 #include "core/engine/engine.h"
 #include "tests/unit/io/small_model.h"
@@ -17,7 +17,7 @@ namespace vitrine::test {
 struct Answer {
     std::vector<TokenId> ids;
     std::string text;
-    std::vector<std::vector<float>> logits;   // rows that tokens were sampled from
+    std::vector<std::vector<float>> logits;  // rows that tokens were sampled from
     bool finished = false;
     FinishReason reason = FinishReason::Failed;
     std::optional<Error> error;
@@ -45,7 +45,8 @@ class Listener : public EngineListener {
     std::map<std::int64_t, Answer> answers;
 };
 
-inline std::shared_ptr<Model> load_or_die(const std::filesystem::path& path, const std::string& device, int threads = 2) {
+inline std::shared_ptr<Model> load_or_die(const std::filesystem::path& path, const std::string& device,
+                                          int threads = 2) {
     LoadOptions o;
     o.device = device;
     o.threads = threads;
@@ -54,13 +55,15 @@ inline std::shared_ptr<Model> load_or_die(const std::filesystem::path& path, con
     return *model;
 }
 
-inline std::shared_ptr<Model> small(const QTemporaryDir& dir, const SmallModelOptions& options, const std::string& device, int threads = 2) {
+inline std::shared_ptr<Model> small(const QTemporaryDir& dir, const SmallModelOptions& options,
+                                    const std::string& device, int threads = 2) {
     const std::filesystem::path path = std::filesystem::path(dir.path().toStdString()) / "small.gguf";
     if (!write_small_model(path, options)) qFatal("cannot write %s", path.c_str());
     return load_or_die(path, device, threads);
 }
 
-inline std::unique_ptr<Engine> engine_or_die(const std::shared_ptr<Model>& model, const EngineOptions& options) {
+inline std::unique_ptr<Engine> engine_or_die(const std::shared_ptr<Model>& model,
+                                             const EngineOptions& options) {
     auto engine = Engine::make(model, options);
     if (!engine.ok()) qFatal("%s", engine.error().message.c_str());
     return std::move(*engine);
@@ -69,7 +72,8 @@ inline std::unique_ptr<Engine> engine_or_die(const std::shared_ptr<Model>& model
 inline std::vector<TokenId> noise_ids(std::int32_t count, std::uint64_t seed, std::int32_t vocab = 260) {
     Noise noise(seed);
     std::vector<TokenId> ids;
-    for (std::int32_t i = 0; i < count; ++i) ids.emplace_back(static_cast<std::int32_t>(noise.next() % static_cast<std::uint64_t>(vocab)));
+    for (std::int32_t i = 0; i < count; ++i)
+        ids.emplace_back(static_cast<std::int32_t>(noise.next() % static_cast<std::uint64_t>(vocab)));
     return ids;
 }
 

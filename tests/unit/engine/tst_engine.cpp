@@ -1,10 +1,9 @@
-#include "tests/unit/engine/engine_bench.h"
-
 #include <array>
 #include <atomic>
 #include <fstream>
 
 #include "core/engine/prompt.h"
+#include "tests/unit/engine/engine_bench.h"
 
 using namespace vitrine;
 using namespace vitrine::test;
@@ -20,7 +19,10 @@ Request ask(std::vector<TokenId> prompt, std::int32_t max_tokens, std::int64_t s
     return r;
 }
 
-bool valid_utf8(const std::string& s) { return QString::fromUtf8(s.data(), static_cast<qsizetype>(s.size())).toUtf8() == QByteArray(s.data(), static_cast<qsizetype>(s.size())); }
+bool valid_utf8(const std::string& s) {
+    return QString::fromUtf8(s.data(), static_cast<qsizetype>(s.size())).toUtf8() ==
+           QByteArray(s.data(), static_cast<qsizetype>(s.size()));
+}
 
 }  // namespace
 
@@ -44,7 +46,7 @@ class TestEngine : public QObject {
         QVERIFY(refused({.max_running = 0}));
         QVERIFY(refused({.context = -1}));
         QVERIFY(refused({.blocks = -1}));
-        QVERIFY(refused({.blocks = 2'000'000'000}));   // more memory than any machine has
+        QVERIFY(refused({.blocks = 2'000'000'000}));  // more memory than any machine has
         QVERIFY(!Engine::make(nullptr, {}).ok());
     }
 
@@ -63,14 +65,14 @@ class TestEngine : public QObject {
         QCOMPARE(kind(std::move(bad)), std::string("invalid_argument"));
         Listener listener;
         QVERIFY(!engine->step(listener));
-        const RequestId id = submit_or_die(*engine, ask(noise_ids(5, 1), 3));   // the engine lives
+        const RequestId id = submit_or_die(*engine, ask(noise_ids(5, 1), 3));  // the engine lives
         drain(*engine, listener);
         QCOMPARE(listener.answers[id.value].ids.size(), std::size_t{3});
     }
 
     void ctx_02_a_prompt_is_never_cut_data() {
         QTest::addColumn<int>("length");
-        QTest::addColumn<int>("generated");   // −1: refused
+        QTest::addColumn<int>("generated");  // −1: refused
         QTest::newRow("62") << 62 << 2;
         QTest::newRow("63") << 63 << 1;
         QTest::newRow("64 of 64 leaves no room to answer") << 64 << -1;
@@ -124,7 +126,8 @@ class TestEngine : public QObject {
         QCOMPARE(wanted.reason, FinishReason::Length);
         QCOMPARE(wanted.ids.size(), std::size_t{60});
 
-        // A stop string from the middle of that answer: text ends before it, ids with the token that completed it.
+        // A stop string from the middle of that answer: text ends before it, ids with the token that
+        // completed it.
         const std::string stop = wanted.text.substr(wanted.text.size() / 2, 3);
         Request r = ask(noise_ids(12, 9), 60);
         r.stop = {stop};
@@ -178,7 +181,8 @@ class TestEngine : public QObject {
     }
 
     void bat_14_cancel_in_every_phase() {
-        auto engine = engine_or_die(model_, {.context = 256, .block_size = 8, .blocks = 64, .token_budget = 8, .max_running = 2});
+        auto engine = engine_or_die(
+            model_, {.context = 256, .block_size = 8, .blocks = 64, .token_budget = 8, .max_running = 2});
         Listener listener;
         const auto cancellable = [&](std::int32_t prompt, std::shared_ptr<std::atomic<bool>>& flag) {
             flag = std::make_shared<std::atomic<bool>>(false);
@@ -224,7 +228,7 @@ class TestEngine : public QObject {
         const RequestId a = submit_or_die(*engine, ask(first, 6, 1));
         drain(*engine, listener);
         KvSnapshot s = engine->snapshot();
-        QCOMPARE(s.sequences.size(), std::size_t{1});      // held: its table can still be shown
+        QCOMPARE(s.sequences.size(), std::size_t{1});  // held: its table can still be shown
         QCOMPARE(s.sequences[0].state, SequenceState::Held);
         QCOMPARE(s.sequences[0].session, 1);
         QCOMPARE(s.shared, 0);
@@ -254,7 +258,8 @@ class TestEngine : public QObject {
         prompt.emplace_back(11);
         const RequestId b = submit_or_die(*engine, ask(prompt, 4, 5));
         drain(*engine, listener);
-        QCOMPARE(listener.answers[b.value].stats.cached_tokens, 24);   // 31 tokens were computed: three full blocks
+        QCOMPARE(listener.answers[b.value].stats.cached_tokens,
+                 24);  // 31 tokens were computed: three full blocks
         QCOMPARE(engine->snapshot().sequences.size(), std::size_t{1});
         QVERIFY(engine->verify().ok());
     }
@@ -263,7 +268,8 @@ class TestEngine : public QObject {
         auto engine = engine_or_die(model_, {.block_size = 8, .blocks = 12});
         Listener listener;
         for (std::int64_t session = 1; session <= 6; ++session) {
-            const RequestId id = submit_or_die(*engine, ask(noise_ids(30, static_cast<std::uint64_t>(session)), 10, session));
+            const RequestId id =
+                submit_or_die(*engine, ask(noise_ids(30, static_cast<std::uint64_t>(session)), 10, session));
             drain(*engine, listener);
             QCOMPARE(listener.answers[id.value].ids.size(), std::size_t{10});
             QCOMPARE(listener.answers[id.value].reason, FinishReason::Length);
@@ -287,7 +293,8 @@ class TestEngine : public QObject {
             }
             QCOMPARE(blocks, s.used + s.shared);
             QCOMPARE(s.wasted_tokens, s.used * 16 - tokens);
-            for (std::size_t b = 0; b < s.blocks.size(); ++b) QVERIFY(s.blocks[b].fill >= 0 && s.blocks[b].fill <= 16);
+            for (std::size_t b = 0; b < s.blocks.size(); ++b)
+                QVERIFY(s.blocks[b].fill >= 0 && s.blocks[b].fill <= 16);
         }
         QVERIFY(engine->snapshot().last_change.find("Iteration") == 0);
     }
@@ -332,7 +339,7 @@ class TestEngine : public QObject {
                     break;
             }
         QCOMPARE(tokens, 5);
-        QCOMPARE(iterations, 3 + 4);        // 16 + 16 + 8 tokens of the prompt, then four more
+        QCOMPARE(iterations, 3 + 4);  // 16 + 16 + 8 tokens of the prompt, then four more
         QCOMPARE(chunks, 3);
         QCOMPARE(chunk_tokens, 40);
         QCOMPARE(allocated, 6);
@@ -352,7 +359,7 @@ class TestEngine : public QObject {
         }
         QVERIFY(write_file(path, bytes));
         auto loaded = Model::load(path, {.device = "cpu", .threads = 1, .progress = {}});
-        if (!loaded.ok()) {   // refused at load with the tensor's name is right as well
+        if (!loaded.ok()) {  // refused at load with the tensor's name is right as well
             QVERIFY(loaded.error().message.find("nan.gguf") != std::string::npos);
             return;
         }
@@ -419,7 +426,7 @@ class TestEngine : public QObject {
         QVERIFY(ids.ok());
         int controls = 0;
         for (const TokenId id : *ids) controls += model_->tokenizer().is_control(id) ? 1 : 0;
-        QCOMPARE(controls, 3);   // the user's turn begins and ends, the answer begins
+        QCOMPARE(controls, 3);  // the user's turn begins and ends, the answer begins
         std::string text;
         for (const TokenId id : *ids) text += model_->tokenizer().bytes(id);
         QCOMPARE(text, "<|im_start|>user\n" + forged + "<|im_end|>\n<|im_start|>assistant\n");
@@ -432,7 +439,8 @@ class TestEngine : public QObject {
         QVERIFY(!ids.ok());
         QVERIFY(ids.error().message.find("no chat template") != std::string::npos);
         bool warned = false;
-        for (const std::string& w : model->warnings()) warned = warned || w.find("no chat template") != std::string::npos;
+        for (const std::string& w : model->warnings())
+            warned = warned || w.find("no chat template") != std::string::npos;
         QVERIFY(warned);
     }
 

@@ -17,8 +17,12 @@ Request request_for(const std::vector<TokenId>& prompt, Run& run, std::int32_t g
     r.prompt = prompt;
     r.max_tokens = generate;
     r.ignore_eog = true;
-    r.on_logits = [&run](std::int32_t, std::span<const float> row) { run.prompt_logits.emplace_back(row.begin(), row.end()); };
-    r.on_sample_logits = [&run](std::span<const float> row) { run.answer.logits.emplace_back(row.begin(), row.end()); };
+    r.on_logits = [&run](std::int32_t, std::span<const float> row) {
+        run.prompt_logits.emplace_back(row.begin(), row.end());
+    };
+    r.on_sample_logits = [&run](std::span<const float> row) {
+        run.answer.logits.emplace_back(row.begin(), row.end());
+    };
     return r;
 }
 
@@ -32,7 +36,7 @@ class TestExactness : public QObject {
 
     QTemporaryDir dir_;
     std::map<std::string, std::shared_ptr<Model>> models_;
-    std::map<std::string, Run> yardsticks_;   // one piece, alone, no prefix cache
+    std::map<std::string, Run> yardsticks_;  // one piece, alone, no prefix cache
 
     std::shared_ptr<Model> model(const std::string& device) {
         auto& m = models_[device];
@@ -42,7 +46,8 @@ class TestExactness : public QObject {
 
     const Run& yardstick(const std::string& device, DType kv) {
         Run& y = yardsticks_[device + std::string(info_of(kv).name)];
-        if (y.prompt_logits.empty()) y = alone(device, {.kv_dtype = kv, .token_budget = 256, .prefix_cache = false});
+        if (y.prompt_logits.empty())
+            y = alone(device, {.kv_dtype = kv, .token_budget = 256, .prefix_cache = false});
         return y;
     }
 
@@ -58,10 +63,12 @@ class TestExactness : public QObject {
 
     void compare(const Run& got, const Run& wanted, std::int32_t first_position = 0) {
         QCOMPARE(got.answer.ids, wanted.answer.ids);
-        QCOMPARE(got.prompt_logits.size() + static_cast<std::size_t>(first_position), wanted.prompt_logits.size());
+        QCOMPARE(got.prompt_logits.size() + static_cast<std::size_t>(first_position),
+                 wanted.prompt_logits.size());
         for (std::size_t i = 0; i < got.prompt_logits.size(); ++i)
-            QVERIFY2(got.prompt_logits[i] == wanted.prompt_logits[i + static_cast<std::size_t>(first_position)],
-                     qPrintable(QString("logits of position %1 differ").arg(i)));
+            QVERIFY2(
+                got.prompt_logits[i] == wanted.prompt_logits[i + static_cast<std::size_t>(first_position)],
+                qPrintable(QString("logits of position %1 differ").arg(i)));
         QVERIFY(got.answer.logits == wanted.answer.logits);
     }
 
@@ -74,7 +81,8 @@ class TestExactness : public QObject {
             for (const DType kv : {DType::F32, DType::F16})
                 for (const int chunk : {1, 7, 16, 64, 256})
                     for (const int block : {8, 16, 32})
-                        QTest::addRow("%s %s chunk %d block %d", device, info_of(kv).name.data(), chunk, block)
+                        QTest::addRow("%s %s chunk %d block %d", device, info_of(kv).name.data(), chunk,
+                                      block)
                             << QString(device) << static_cast<int>(kv) << chunk << block;
     }
 
@@ -88,7 +96,8 @@ class TestExactness : public QObject {
         QFETCH(int, chunk);
         QFETCH(int, block);
         const auto dtype = static_cast<DType>(kv);
-        const Run run = alone(device.toStdString(), {.block_size = block, .kv_dtype = dtype, .token_budget = chunk});
+        const Run run =
+            alone(device.toStdString(), {.block_size = block, .kv_dtype = dtype, .token_budget = chunk});
         compare(run, yardstick(device.toStdString(), dtype));
     }
 
@@ -99,7 +108,8 @@ class TestExactness : public QObject {
         QFETCH(int, chunk);
         QFETCH(int, block);
         const auto dtype = static_cast<DType>(kv);
-        auto engine = engine_or_die(model(device.toStdString()), {.block_size = block, .kv_dtype = dtype, .token_budget = chunk});
+        auto engine = engine_or_die(model(device.toStdString()),
+                                    {.block_size = block, .kv_dtype = dtype, .token_budget = chunk});
         const auto prompt = noise_ids(prompt_length, 3);
         // The cache knows: nothing; all of it; all of it to the last block (a prompt of whole blocks).
         for (const std::int32_t length : {prompt_length, prompt_length, 64, 64}) {
@@ -111,7 +121,9 @@ class TestExactness : public QObject {
             drain(*engine, listener);
             const Answer& a = listener.answers[id.value];
             // Logits after the prompt are those of that position in one piece.
-            QVERIFY(run.answer.logits[0] == yardstick(device.toStdString(), dtype).prompt_logits[static_cast<std::size_t>(length) - 1]);
+            QVERIFY(
+                run.answer.logits[0] ==
+                yardstick(device.toStdString(), dtype).prompt_logits[static_cast<std::size_t>(length) - 1]);
             if (length == prompt_length)
                 for (std::size_t i = 0; i < a.ids.size(); ++i)
                     QCOMPARE(a.ids[i], yardstick(device.toStdString(), dtype).answer.ids[i]);
@@ -133,11 +145,12 @@ class TestExactness : public QObject {
         QFETCH(int, chunk);
         QFETCH(int, block);
         const auto dtype = static_cast<DType>(kv);
-        auto engine = engine_or_die(model(device.toStdString()), {.block_size = block, .kv_dtype = dtype, .token_budget = chunk});
+        auto engine = engine_or_die(model(device.toStdString()),
+                                    {.block_size = block, .kv_dtype = dtype, .token_budget = chunk});
         Listener listener;
         const auto other = [&](std::uint64_t i) {
             Request r;
-            r.prompt = noise_ids(1 + static_cast<std::int32_t>(i) * 13, 100 + i);   // lengths 1, 14, 27, …
+            r.prompt = noise_ids(1 + static_cast<std::int32_t>(i) * 13, 100 + i);  // lengths 1, 14, 27, …
             r.max_tokens = 10 + static_cast<std::int32_t>(i) * 3;
             r.ignore_eog = true;
             r.sampling.temperature = i % 2 ? 1.0F : 0.0F;
@@ -160,7 +173,9 @@ class TestExactness : public QObject {
     void bat_10_preempted_and_resumed() {
         QFETCH(QString, device);
         // Two answers that do not fit together: the younger gives way again and again.
-        auto engine = engine_or_die(model(device.toStdString()), {.block_size = 8, .blocks = 16, .kv_dtype = DType::F32, .token_budget = 32});
+        auto engine =
+            engine_or_die(model(device.toStdString()),
+                          {.block_size = 8, .blocks = 16, .kv_dtype = DType::F32, .token_budget = 32});
         Listener listener;
         Request first;
         first.prompt = noise_ids(20, 77);

@@ -1,10 +1,10 @@
-#include <QtTest>
-
 #include <algorithm>
 #include <deque>
 #include <map>
 #include <random>
 #include <set>
+
+#include <QtTest>
 
 #include "core/kv/block_pool.h"
 
@@ -44,7 +44,8 @@ class PoolModel {
     std::int32_t free_count() const { return static_cast<std::int32_t>(free_.size()); }
     std::vector<BlockId> owners() {
         std::vector<BlockId> list;
-        for (const auto& [b, n] : references_) list.insert(list.end(), static_cast<std::size_t>(n), BlockId{b});
+        for (const auto& [b, n] : references_)
+            list.insert(list.end(), static_cast<std::size_t>(n), BlockId{b});
         return list;
     }
 

@@ -1,6 +1,6 @@
-#include <QtTest>
-
 #include <random>
+
+#include <QtTest>
 
 #include "core/kv/kv_manager.h"
 
@@ -43,7 +43,7 @@ class TestKvManager : public QObject {
         BlockTable a = computed(kv, counting(20));
         BlockTable b;
         b.owner = SequenceId{2};
-        QCOMPARE(kv.match_prefix(b, counting(20), 1000), 16);   // two full blocks; the third is not full
+        QCOMPARE(kv.match_prefix(b, counting(20), 1000), 16);  // two full blocks; the third is not full
         QCOMPARE(b.blocks[0], a.blocks[0]);
         QCOMPARE(b.blocks[1], a.blocks[1]);
         QCOMPARE(kv.pool().references(a.blocks[0]), 2);
@@ -167,7 +167,7 @@ class TestKvManager : public QObject {
         QCOMPARE(kv.match_prefix(b, counting(24), 1000), 16);
         kv.release(a);
         BlockTable c;
-        QVERIFY(kv.reserve(c, 32));           // everything that is left
+        QVERIFY(kv.reserve(c, 32));  // everything that is left
         QVERIFY(!kv.reserve(c, 40));
         QCOMPARE(kv.pool().references(b.blocks[0]), 1);
         for (const BlockId x : c.blocks) QVERIFY(x != b.blocks[0] && x != b.blocks[1]);
@@ -202,7 +202,7 @@ class TestKvManager : public QObject {
         QCOMPARE(copies.size(), std::size_t{1});
         QVERIFY(a.blocks[0] != b.blocks[0]);
         copies.clear();
-        QVERIFY(kv.make_writable(a, 5, 1, copies));   // alone again: no copy
+        QVERIFY(kv.make_writable(a, 5, 1, copies));  // alone again: no copy
         QVERIFY(copies.empty());
         verify(kv, {&a, &b});
     }
@@ -211,7 +211,7 @@ class TestKvManager : public QObject {
         KvManager kv(8, 8, context, true);
         BlockTable a = computed(kv, counting(24));
         BlockTable b;
-        QCOMPARE(kv.match_prefix(b, counting(8), 1000), 7);   // somebody else uses the first block
+        QCOMPARE(kv.match_prefix(b, counting(8), 1000), 7);  // somebody else uses the first block
         kv.release(a, true);
         BlockTable c;
         QCOMPARE(kv.match_prefix(c, counting(24), 1000), 8);
@@ -260,8 +260,8 @@ class TestKvManager : public QObject {
         std::vector<std::vector<TokenId>> memory(20, std::vector<TokenId>(size));
         const auto write = [&](Life& l, std::int32_t first, std::int32_t count) {
             for (std::int32_t p = first; p < first + count; ++p)
-                memory[static_cast<std::size_t>(l.table.blocks[static_cast<std::size_t>(p / size)].value)][static_cast<std::size_t>(p % size)] =
-                    l.ids[static_cast<std::size_t>(p)];
+                memory[static_cast<std::size_t>(l.table.blocks[static_cast<std::size_t>(p / size)].value)]
+                      [static_cast<std::size_t>(p % size)] = l.ids[static_cast<std::size_t>(p)];
         };
         std::mt19937 random(collide ? 7 : 8);
         std::int64_t hits = 0;
@@ -270,10 +270,11 @@ class TestKvManager : public QObject {
             Life& l = lives[random() % lives.size()];
             l.table.owner = SequenceId{static_cast<std::int64_t>(&l - lives.data())};
             switch (random() % 4) {
-                case 0:   // begin anew
+                case 0:  // begin anew
                     kv.release(l.table, random() % 8 == 0);
                     l.ids.clear();
-                    for (auto n = 1 + random() % 60; n > 0; --n) l.ids.emplace_back(static_cast<int>(random() % 100 < 97 ? 1 : 2));
+                    for (auto n = 1 + random() % 60; n > 0; --n)
+                        l.ids.emplace_back(static_cast<int>(random() % 100 < 97 ? 1 : 2));
                     l.computed = kv.match_prefix(l.table, l.ids, static_cast<std::int32_t>(random() % 80));
                     QVERIFY(l.computed < static_cast<std::int32_t>(l.ids.size()));
                     hits += l.computed;
@@ -287,19 +288,21 @@ class TestKvManager : public QObject {
                     }
                     const auto n = 1 + static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(rest));
                     std::vector<PlannedCopy> copies;
-                    if (!kv.reserve(l.table, l.computed + n) || !kv.make_writable(l.table, l.computed, n, copies)) {
-                        kv.release(l.table);   // preempted
+                    if (!kv.reserve(l.table, l.computed + n) ||
+                        !kv.make_writable(l.table, l.computed, n, copies)) {
+                        kv.release(l.table);  // preempted
                         l.computed = 0;
                         break;
                     }
                     for (const PlannedCopy& c : copies)
-                        memory[static_cast<std::size_t>(c.to.value)] = memory[static_cast<std::size_t>(c.from.value)];
+                        memory[static_cast<std::size_t>(c.to.value)] =
+                            memory[static_cast<std::size_t>(c.from.value)];
                     write(l, l.computed, n);
                     l.computed += n;
                     kv.publish(l.table, l.ids, l.computed);
                     break;
                 }
-                case 3:   // a rejected draft: computed goes back within what was not published
+                case 3:  // a rejected draft: computed goes back within what was not published
                     if (l.computed > l.table.published * size) --l.computed;
                     break;
             }
@@ -310,8 +313,10 @@ class TestKvManager : public QObject {
             // Every computed position of every sequence still reads what that sequence wrote.
             for (const Life& x : lives)
                 for (std::int32_t p = 0; p < x.computed; ++p)
-                    QCOMPARE(memory[static_cast<std::size_t>(x.table.blocks[static_cast<std::size_t>(p / size)].value)][static_cast<std::size_t>(p % size)],
-                             x.ids[static_cast<std::size_t>(p)]);
+                    QCOMPARE(
+                        memory[static_cast<std::size_t>(x.table.blocks[static_cast<std::size_t>(p / size)]
+                                                            .value)][static_cast<std::size_t>(p % size)],
+                        x.ids[static_cast<std::size_t>(p)]);
         }
         QVERIFY(hits > operations / 10);
     }

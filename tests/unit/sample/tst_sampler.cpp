@@ -1,9 +1,9 @@
-#include <QtTest>
-
 #include <cmath>
 #include <limits>
 #include <map>
 #include <random>
+
+#include <QtTest>
 
 #include "core/sample/sampler.h"
 #include "core/sample/softmax.h"
@@ -25,7 +25,8 @@ std::vector<float> random_row(std::size_t n, unsigned seed, float spread = 5.0F)
     return r;
 }
 
-std::map<int, double> processed(const std::vector<float>& logits, const SamplingParams& p, const std::vector<TokenId>& history = {}) {
+std::map<int, double> processed(const std::vector<float>& logits, const SamplingParams& p,
+                                const std::vector<TokenId>& history = {}) {
     Sampler s;
     const auto d = s.distribution(logits, static_cast<std::int32_t>(logits.size()), history, p);
     std::map<int, double> m;
@@ -34,7 +35,8 @@ std::map<int, double> processed(const std::vector<float>& logits, const Sampling
     return m;
 }
 
-int pick(const std::vector<float>& logits, const SamplingParams& p, std::uint64_t index = 0, const std::vector<TokenId>& history = {}) {
+int pick(const std::vector<float>& logits, const SamplingParams& p, std::uint64_t index = 0,
+         const std::vector<TokenId>& history = {}) {
     Sampler s;
     const auto r = s.sample(logits, static_cast<std::int32_t>(logits.size()), history, p, index);
     return r.ok() ? r->id.value : -1;
@@ -93,7 +95,8 @@ class TestSampler : public QObject {
 
     void smp_04_05_tiny_temperatures_are_greedy_data() {
         QTest::addColumn<float>("temperature");
-        for (const float t : {0.0F, -0.0F, 1e-45F, 1e-12F, 1e-6F, 1e-3F}) QTest::addRow("%g", static_cast<double>(t)) << t;
+        for (const float t : {0.0F, -0.0F, 1e-45F, 1e-12F, 1e-6F, 1e-3F})
+            QTest::addRow("%g", static_cast<double>(t)) << t;
     }
     void smp_04_05_tiny_temperatures_are_greedy() {
         QFETCH(float, temperature);
@@ -107,7 +110,8 @@ class TestSampler : public QObject {
 
     void smp_07_min_p_keeps_the_top_token_data() {
         QTest::addColumn<float>("min_p");
-        for (const float p : {1.0F, 1.0001F, 2.0F, 1e30F, infinity}) QTest::addRow("%g", static_cast<double>(p)) << p;
+        for (const float p : {1.0F, 1.0001F, 2.0F, 1e30F, infinity})
+            QTest::addRow("%g", static_cast<double>(p)) << p;
     }
     void smp_07_min_p_keeps_the_top_token() {
         QFETCH(float, min_p);
@@ -136,9 +140,10 @@ class TestSampler : public QObject {
     }
 
     void smp_10_every_vocabulary_size() {
-        for (const std::size_t n : {1U, 2U, 7U, 15U, 16U, 17U, 31U, 33U, 257U, 1023U, 1024U, 1025U, 40'000U, 40'001U}) {
+        for (const std::size_t n :
+             {1U, 2U, 7U, 15U, 16U, 17U, 31U, 33U, 257U, 1023U, 1024U, 1025U, 40'000U, 40'001U}) {
             std::vector<float> padded = random_row(n + 3, static_cast<unsigned>(n));
-            for (std::size_t offset = 0; offset < 3; ++offset) {   // unaligned rows
+            for (std::size_t offset = 0; offset < 3; ++offset) {  // unaligned rows
                 const std::span<const float> logits = std::span<const float>(padded).subspan(offset, n);
                 std::size_t best = 0;
                 double sum = 0;
@@ -187,7 +192,7 @@ class TestSampler : public QObject {
             p.repetition_penalty = bad;
             QVERIFY(!validate(p, 3).ok());
         }
-        p.repetition_penalty = 0.5F;   // encourages: allowed
+        p.repetition_penalty = 0.5F;  // encourages: allowed
         QVERIFY(validate(p, 3).ok());
     }
 
@@ -222,7 +227,7 @@ class TestSampler : public QObject {
         Sampler other;
         for (std::uint64_t i = 0; i < 50; ++i) {
             const int first = pick(logits, a, i);
-            (void)other.sample(logits, 500, {}, b, i);        // a neighbour in the batch
+            (void)other.sample(logits, 500, {}, b, i);  // a neighbour in the batch
             QCOMPARE(pick(logits, a, i), first);
             different += pick(logits, b, i) != first ? 1 : 0;
         }
@@ -230,7 +235,8 @@ class TestSampler : public QObject {
         SamplingParams c = a;
         c.stream = 1;
         int other_stream = 0;
-        for (std::uint64_t i = 0; i < 50; ++i) other_stream += pick(logits, c, i) != pick(logits, a, i) ? 1 : 0;
+        for (std::uint64_t i = 0; i < 50; ++i)
+            other_stream += pick(logits, c, i) != pick(logits, a, i) ? 1 : 0;
         QVERIFY(other_stream > 25);
     }
 
@@ -244,8 +250,9 @@ class TestSampler : public QObject {
         for (int i = 0; i < draws; ++i) ++counts[pick(logits, p, static_cast<std::uint64_t>(i))];
         QCOMPARE(counts[0] + counts[3], 0);
         const double expected = draws * 2.0 / 3.0;
-        const double chi = std::pow(counts[1] - expected, 2) / expected + std::pow(counts[2] - expected / 2, 2) / (expected / 2);
-        QVERIFY2(chi < 10.83, qPrintable(QString::number(chi)));   // one degree of freedom, 0.1 %
+        const double chi = std::pow(counts[1] - expected, 2) / expected +
+                           std::pow(counts[2] - expected / 2, 2) / (expected / 2);
+        QVERIFY2(chi < 10.83, qPrintable(QString::number(chi)));  // one degree of freedom, 0.1 %
     }
 
     // Both ways of drawing follow the distribution: the walk by ids (nothing filtered) and the sorted one.
@@ -273,7 +280,8 @@ class TestSampler : public QObject {
         std::map<int, int> counts;
         constexpr int draws = 60'000;
         Sampler s;
-        for (int i = 0; i < draws; ++i) ++counts[s.sample(logits, 40, {}, p, static_cast<std::uint64_t>(i))->id.value];
+        for (int i = 0; i < draws; ++i)
+            ++counts[s.sample(logits, 40, {}, p, static_cast<std::uint64_t>(i))->id.value];
         double chi = 0;
         int cells = 0;
         double rest_expected = 0, rest_seen = 0;
@@ -304,30 +312,43 @@ class TestSampler : public QObject {
             if (seed % 2) p.top_k = 1 + static_cast<int>(seed * 7 % n);
             if (seed % 3) p.top_p = 0.2F + static_cast<float>(seed % 7) * 0.11F;
             if (seed % 5 == 0) p.min_p = 0.05F;
-            struct Item { double weight; int id; };
+            struct Item {
+                double weight;
+                int id;
+            };
             std::vector<Item> items;
             const double top = static_cast<double>(*std::max_element(logits.begin(), logits.end()));
             for (std::size_t i = 0; i < n; ++i)
-                items.push_back({std::exp((static_cast<double>(logits[i]) - top) / static_cast<double>(p.temperature)), static_cast<int>(i)});
-            std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.weight != b.weight ? a.weight > b.weight : a.id < b.id; });
-            if (p.top_k > 0 && static_cast<std::size_t>(p.top_k) < items.size()) items.resize(static_cast<std::size_t>(p.top_k));
+                items.push_back(
+                    {std::exp((static_cast<double>(logits[i]) - top) / static_cast<double>(p.temperature)),
+                     static_cast<int>(i)});
+            std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
+                return a.weight != b.weight ? a.weight > b.weight : a.id < b.id;
+            });
+            if (p.top_k > 0 && static_cast<std::size_t>(p.top_k) < items.size())
+                items.resize(static_cast<std::size_t>(p.top_k));
             double total = 0;
             for (const Item& i : items) total += i.weight;
             if (p.top_p < 1) {
                 double reached = 0;
                 std::size_t keep = 0;
-                while (keep < items.size() && reached < static_cast<double>(p.top_p)) reached += items[keep++].weight / total;
+                while (keep < items.size() && reached < static_cast<double>(p.top_p))
+                    reached += items[keep++].weight / total;
                 items.resize(std::max<std::size_t>(1, keep));
             }
             // Weights that no sum can notice are left out by the sampler.
-            std::erase_if(items, [&](const Item& i) { return i.weight < std::max(static_cast<double>(p.min_p), std::exp(-50.0)); });
+            std::erase_if(items, [&](const Item& i) {
+                return i.weight < std::max(static_cast<double>(p.min_p), std::exp(-50.0));
+            });
             const auto got = processed(logits, p);
             // A cut that falls between two sums a rounding error apart may go either way.
             QVERIFY(std::abs(static_cast<int>(got.size()) - static_cast<int>(items.size())) <= 1);
             double kept = 0;
             for (const Item& i : items) kept += i.weight;
             for (const Item& i : items)
-                if (got.count(i.id)) QVERIFY(std::abs(got.at(i.id) - i.weight / kept) < 1e-4 * std::max(0.01, i.weight / kept));
+                if (got.count(i.id))
+                    QVERIFY(std::abs(got.at(i.id) - i.weight / kept) <
+                            1e-4 * std::max(0.01, i.weight / kept));
         }
     }
 
@@ -385,7 +406,9 @@ class TestSampler : public QObject {
 
     // Known answers of Philox4x32-10 from the paper's own test vectors (kat_vectors: all zeros; all ones).
     void philox_known_answers() {
-        const auto expected = [](std::uint32_t a, std::uint32_t b) { return static_cast<double>((std::uint64_t{a} << 32 | b) >> 11) * 0x1p-53; };
+        const auto expected = [](std::uint32_t a, std::uint32_t b) {
+            return static_cast<double>((std::uint64_t{a} << 32 | b) >> 11) * 0x1p-53;
+        };
         QCOMPARE(uniform(0, 0, 0), expected(0x6627e8d5, 0xe169c58d));
         QCOMPARE(uniform(~0ULL, ~0ULL, ~0ULL), expected(0x408f276d, 0x41c83b0e));
         for (std::uint64_t i = 0; i < 1000; ++i) QVERIFY(uniform(1, 2, i) >= 0 && uniform(1, 2, i) < 1);

@@ -1,7 +1,7 @@
-#include <QtTest>
-
 #include <memory>
 #include <random>
+
+#include <QtTest>
 
 #include "core/sched/scheduler.h"
 
@@ -16,7 +16,8 @@ struct Bench {
     Bench(std::int32_t blocks, SchedulerLimits limits, bool cache = true, std::int32_t block_size = 8)
         : kv(blocks, block_size, context, cache), scheduler(kv, limits) {}
 
-    Sequence& add(std::int32_t prompt, std::int32_t generate, std::int32_t first = 0, std::int32_t priority = 0) {
+    Sequence& add(std::int32_t prompt, std::int32_t generate, std::int32_t first = 0,
+                  std::int32_t priority = 0) {
         auto s = std::make_unique<Sequence>();
         s->id = SequenceId{static_cast<std::int64_t>(sequences.size()) + 1};
         s->arrival = sequences.size();
@@ -78,7 +79,7 @@ class TestScheduler : public QObject {
         for (int i = 0; i < 3; ++i) {
             const StepPlan plan = b.step();
             QCOMPARE(plan.tokens, 16);
-            QCOMPARE(plan.items[0].sequence, &a);      // the decode goes first and loses nothing
+            QCOMPARE(plan.items[0].sequence, &a);  // the decode goes first and loses nothing
             QCOMPARE(item_of(plan, a)->count, 1);
             QCOMPARE(item_of(plan, c)->count, 15);
             QCOMPARE(item_of(plan, c)->outputs, 0);
@@ -132,7 +133,7 @@ class TestScheduler : public QObject {
         QCOMPARE(first.length(), 32);
         QCOMPARE(second.length(), 28);
         QVERIFY(second.preemptions > 0);
-        QCOMPARE(first.preemptions, 0);   // the first in order never gives way
+        QCOMPARE(first.preemptions, 0);  // the first in order never gives way
     }
 
     void bat_11_no_ping_pong() {
@@ -179,7 +180,7 @@ class TestScheduler : public QObject {
         Bench b(8, {.token_budget = 64, .max_running = 4, .max_outputs = 4});
         Sequence& first = b.add(33, 100);
         b.step();
-        Sequence& second = b.add(33, 2);   // the same tokens: four blocks shared, one of its own
+        Sequence& second = b.add(33, 2);  // the same tokens: four blocks shared, one of its own
         const StepPlan plan = b.step();
         QCOMPARE(second.cached_tokens, 32);
         QCOMPARE(item_of(plan, second)->start, 32);
@@ -225,8 +226,10 @@ class TestScheduler : public QObject {
         std::mt19937 random(3);
         for (int round = 0; round < 200; ++round) {
             const auto pool = 4 + static_cast<std::int32_t>(random() % 20);
-            Bench b(pool, {.token_budget = 1 + static_cast<std::int32_t>(random() % 40),
-                           .max_running = 1 + static_cast<std::int32_t>(random() % 6), .max_outputs = 6},
+            Bench b(pool,
+                    {.token_budget = 1 + static_cast<std::int32_t>(random() % 40),
+                     .max_running = 1 + static_cast<std::int32_t>(random() % 6),
+                     .max_outputs = 6},
                     random() % 2 == 0);
             std::vector<Sequence*> alive;
             const int requests = 1 + static_cast<int>(random() % 8);
@@ -235,13 +238,15 @@ class TestScheduler : public QObject {
                 if (added < requests && random() % 3 == 0) {
                     const auto most = static_cast<std::uint32_t>(pool * 8 - 2);
                     const auto prompt = 1 + static_cast<std::int32_t>(random() % most);
-                    const auto generate = 1 + static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(pool * 8 - prompt));
-                    alive.push_back(&b.add(prompt, std::min(generate, 30), static_cast<std::int32_t>(random() % 3) * 100,
+                    const auto generate = 1 + static_cast<std::int32_t>(
+                                                  random() % static_cast<std::uint32_t>(pool * 8 - prompt));
+                    alive.push_back(&b.add(prompt, std::min(generate, 30),
+                                           static_cast<std::int32_t>(random() % 3) * 100,
                                            static_cast<std::int32_t>(random() % 2)));
                     ++added;
                 }
                 b.step();
-                if (random() % 50 == 0 && !alive.empty()) {   // a cancel at any time
+                if (random() % 50 == 0 && !alive.empty()) {  // a cancel at any time
                     Sequence* s = alive[random() % alive.size()];
                     b.scheduler.remove(*s);
                     b.wanted[static_cast<std::size_t>(s->id.value) - 1] = s->length();
@@ -250,7 +255,8 @@ class TestScheduler : public QObject {
             QVERIFY2(guard < 20'000, "no progress");
             QVERIFY(b.exhausted.empty());
             QCOMPARE(b.kv.pool().free_count(), pool);
-            for (std::size_t i = 0; i < b.sequences.size(); ++i) QCOMPARE(b.sequences[i]->length(), b.wanted[i]);
+            for (std::size_t i = 0; i < b.sequences.size(); ++i)
+                QCOMPARE(b.sequences[i]->length(), b.wanted[i]);
         }
     }
 };

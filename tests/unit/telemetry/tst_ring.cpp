@@ -1,7 +1,7 @@
-#include <QtTest>
-
 #include <array>
 #include <thread>
+
+#include <QtTest>
 
 #include "core/telemetry/ring.h"
 
