@@ -34,12 +34,11 @@ FigureRow::FigureRow(QWidget* parent) : QWidget(parent) {
 
 void FigureRow::measure() {
     const Fonts& fonts = current_theme().fonts;
-    const QFontMetricsF names(fonts.caption);
     if (widths_.size() != figures_.size()) widths_.assign(figures_.size(), 0.0);
     bool grown = false;
     for (std::size_t i = 0; i < figures_.size(); ++i) {
         const double need = std::ceil(std::max(tabular_width(figures_[i].value, fonts.figure),
-                                               names.horizontalAdvance(figures_[i].name)));
+                                               tabular_width(figures_[i].name, fonts.caption)));
         if (need > widths_[i]) {
             widths_[i] = need;
             grown = true;

@@ -40,7 +40,7 @@ class KvGridLayout {
 
     bool operator==(const KvGridLayout&) const = default;
 
-    static constexpr int max_pitch = 26;
+    static constexpr int max_pitch = 40;
     static constexpr int min_pitch = 6;  // one block a tile; below, tiles merge
 
   private:

@@ -212,7 +212,7 @@ void KvGridView::paint_tile(QPainter& painter, std::int32_t tile, const std::vec
         ++primitives_;
         QFont font = theme.fonts.tiny;
         font.setWeight(QFont::Bold);
-        font.setPixelSize(std::max(8, layout_.cell() - 3));
+        font.setPixelSize(std::clamp(layout_.cell() - 3, 8, 15));
         const QString count = t.references > 9 ? QStringLiteral("+") : QString::number(t.references);
         if (layout_.cell() >= 10) {
             painter.setPen(color.text);
