@@ -13,10 +13,10 @@
 namespace vitrine {
 
 struct DeviceInfo {
-    std::string name;               // "cpu", "reference", "cuda"
-    std::string description;        // for people: "CPU AVX-512 VNNI · 2 threads"
-    std::uint64_t memory_total = 0; // bytes
-    std::uint64_t memory_free = 0;  // bytes free now, as the system tells it
+    std::string name;                // "cpu", "reference", "cuda"
+    std::string description;         // for people: "CPU AVX-512 VNNI · 2 threads"
+    std::uint64_t memory_total = 0;  // bytes
+    std::uint64_t memory_free = 0;   // bytes free now, as the system tells it
     std::int32_t threads = 0;
 };
 
@@ -31,7 +31,8 @@ class Device : public Ops {
     virtual Result<KvCache> make_kv(const KvShape& shape) = 0;
 
     // `count` floats from `first` as host memory: valid until the next step. After finish_step() only.
-    virtual std::span<const float> read(const BufferStorage& buffer, std::size_t first, std::size_t count) = 0;
+    virtual std::span<const float> read(const BufferStorage& buffer, std::size_t first,
+                                        std::size_t count) = 0;
     virtual void write(BufferStorage& buffer, std::size_t first, std::span<const float> values) = 0;
 
     // Test and inspection hooks for the cache. `token` counts inside the block; out is [head_dim].

@@ -50,23 +50,38 @@ struct Error {
 template <class T>
 class [[nodiscard]] Result {
   public:
-    Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}        // NOLINT: implicit on purpose
-    Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}    // NOLINT: implicit on purpose
+    Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit on purpose
+    Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit on purpose
 
     bool ok() const { return state_.index() == 0; }
     explicit operator bool() const { return ok(); }
 
-    T& value() & { assert(ok()); return *std::get_if<0>(&state_); }
-    const T& value() const& { assert(ok()); return *std::get_if<0>(&state_); }
-    T&& value() && { assert(ok()); return std::move(*std::get_if<0>(&state_)); }
+    T& value() & {
+        assert(ok());
+        return *std::get_if<0>(&state_);
+    }
+    const T& value() const& {
+        assert(ok());
+        return *std::get_if<0>(&state_);
+    }
+    T&& value() && {
+        assert(ok());
+        return std::move(*std::get_if<0>(&state_));
+    }
     T& operator*() & { return value(); }
     const T& operator*() const& { return value(); }
     T&& operator*() && { return std::move(*this).value(); }
     T* operator->() { return &value(); }
     const T* operator->() const { return &value(); }
 
-    const Error& error() const& { assert(!ok()); return *std::get_if<1>(&state_); }
-    Error&& error() && { assert(!ok()); return std::move(*std::get_if<1>(&state_)); }
+    const Error& error() const& {
+        assert(!ok());
+        return *std::get_if<1>(&state_);
+    }
+    Error&& error() && {
+        assert(!ok());
+        return std::move(*std::get_if<1>(&state_));
+    }
 
   private:
     std::variant<T, Error> state_;
@@ -81,7 +96,10 @@ class [[nodiscard]] Result<void> {
 
     bool ok() const { return ok_; }
     explicit operator bool() const { return ok_; }
-    const Error& error() const { assert(!ok_); return error_; }
+    const Error& error() const {
+        assert(!ok_);
+        return error_;
+    }
 
   private:
     Error error_;
@@ -96,14 +114,15 @@ using Status = Result<void>;
 #define VITRINE_CONCAT(a, b) VITRINE_CONCAT_(a, b)
 
 // VITRINE_TRY(auto x, expression): x is the value, or the enclosing function returns the error.
-#define VITRINE_TRY(declaration, expression) VITRINE_TRY_(VITRINE_CONCAT(try_result_, __LINE__), declaration, expression)
+#define VITRINE_TRY(declaration, expression) \
+    VITRINE_TRY_(VITRINE_CONCAT(try_result_, __LINE__), declaration, expression)
 #define VITRINE_TRY_(temporary, declaration, expression)      \
     auto temporary = (expression);                            \
     if (!temporary.ok()) return std::move(temporary).error(); \
     declaration = std::move(temporary).value()
 
 // VITRINE_CHECK(status): the enclosing function returns the error, if there is one.
-#define VITRINE_CHECK(expression)                                               \
-    do {                                                                        \
+#define VITRINE_CHECK(expression)                                                                 \
+    do {                                                                                          \
         if (auto check_result_ = (expression); !check_result_.ok()) return check_result_.error(); \
     } while (false)

@@ -49,7 +49,7 @@ struct KvShape {
     std::int32_t head_dim = 0;    // C
     std::int32_t block_size = 0;  // tokens in a block, a multiple of 8
     std::int32_t blocks = 0;
-    DType dtype = DType::F16;     // F32, F16 or BF16
+    DType dtype = DType::F16;  // F32, F16 or BF16
 
     // Bytes that one token takes in all layers, keys and values.
     std::uint64_t bytes_per_token() const {
@@ -57,7 +57,8 @@ struct KvShape {
                static_cast<std::uint64_t>(head_dim) * static_cast<std::uint64_t>(info_of(dtype).bytes);
     }
     std::uint64_t bytes() const {
-        return bytes_per_token() * static_cast<std::uint64_t>(block_size) * static_cast<std::uint64_t>(blocks);
+        return bytes_per_token() * static_cast<std::uint64_t>(block_size) *
+               static_cast<std::uint64_t>(blocks);
     }
 };
 
@@ -77,26 +78,26 @@ enum class RopeStyle : std::uint8_t {
 // Rotary embedding: angle = position · inv_freq[i]; cos and sin are multiplied by magnitude.
 struct RopeSpec {
     RopeStyle style = RopeStyle::Halves;
-    std::int32_t rotary_dim = 0;   // the first rotary_dim elements of each head turn, the rest passes
-    float magnitude = 1.0F;        // attention factor of yarn and longrope
-    std::vector<float> inv_freq;   // [rotary_dim / 2]
+    std::int32_t rotary_dim = 0;  // the first rotary_dim elements of each head turn, the rest passes
+    float magnitude = 1.0F;       // attention factor of yarn and longrope
+    std::vector<float> inv_freq;  // [rotary_dim / 2]
 };
 
 // The rows of one sequence in a step.
 struct SequenceSlice {
-    std::int32_t first_row = 0;              // its rows are [first_row, first_row + rows)
+    std::int32_t first_row = 0;  // its rows are [first_row, first_row + rows)
     std::int32_t rows = 0;
-    std::int32_t start = 0;                  // position of its first row; keys visible to row i: start + i + 1
-    std::span<const std::int32_t> blocks;    // block table, logical → physical; covers start + rows tokens
+    std::int32_t start = 0;                // position of its first row; keys visible to row i: start + i + 1
+    std::span<const std::int32_t> blocks;  // block table, logical → physical; covers start + rows tokens
 };
 
 // What changes from step to step. Borrowed until finish_step() returns.
 struct StepInput {
-    std::span<const std::int32_t> tokens;         // [R]
-    std::span<const std::int32_t> positions;      // [R]
+    std::span<const std::int32_t> tokens;     // [R]
+    std::span<const std::int32_t> positions;  // [R]
     std::span<const SequenceSlice> sequences;
-    std::span<const std::int32_t> output_rows;    // rows whose logits are wanted, in the order wanted
-    std::span<const RopeSpec> ropes;              // the model's rotary embeddings; QkvArgs::rope indexes it
+    std::span<const std::int32_t> output_rows;  // rows whose logits are wanted, in the order wanted
+    std::span<const RopeSpec> ropes;            // the model's rotary embeddings; QkvArgs::rope indexes it
 };
 
 enum class Activation : std::uint8_t { SiLU, GeluTanh };
@@ -104,77 +105,77 @@ enum class Activation : std::uint8_t { SiLU, GeluTanh };
 struct EmbedArgs {
     const WeightStorage* table = nullptr;  // [V, D]
     float scale = 1.0F;
-    BufferStorage* x = nullptr;            // out [R, D]
+    BufferStorage* x = nullptr;  // out [R, D]
 };
 
 // Normalises x, multiplies with the three projections, adds biases, normalises each head of q and k where
 // asked, rotates q and k, writes k and v of layer `layer` into the cache and q into q.
 struct QkvArgs {
-    const BufferStorage* x = nullptr;          // [R, D]
-    const WeightStorage* norm = nullptr;       // [1, D] F32, root-mean-square norm
+    const BufferStorage* x = nullptr;     // [R, D]
+    const WeightStorage* norm = nullptr;  // [1, D] F32, root-mean-square norm
     float eps = 1e-5F;
-    const WeightStorage* wq = nullptr;         // [H·C, D]
-    const WeightStorage* wk = nullptr;         // [G·C, D]
-    const WeightStorage* wv = nullptr;         // [G·C, D]
-    const WeightStorage* bq = nullptr;         // [1, H·C] F32 or none
+    const WeightStorage* wq = nullptr;  // [H·C, D]
+    const WeightStorage* wk = nullptr;  // [G·C, D]
+    const WeightStorage* wv = nullptr;  // [G·C, D]
+    const WeightStorage* bq = nullptr;  // [1, H·C] F32 or none
     const WeightStorage* bk = nullptr;
     const WeightStorage* bv = nullptr;
-    const WeightStorage* q_norm = nullptr;     // [1, C] F32 or none
+    const WeightStorage* q_norm = nullptr;  // [1, C] F32 or none
     const WeightStorage* k_norm = nullptr;
-    std::int32_t heads = 0;                    // H; G and C are the cache's
-    std::int32_t rope = 0;                     // index into StepInput::ropes
+    std::int32_t heads = 0;  // H; G and C are the cache's
+    std::int32_t rope = 0;   // index into StepInput::ropes
     std::int32_t layer = 0;
     KvStorage* kv = nullptr;
-    BufferStorage* q = nullptr;                // out [R, H·C]
+    BufferStorage* q = nullptr;  // out [R, H·C]
 };
 
 // softmax(scale · q·K) · V over the sequence's block table, causal: row at position p sees keys
 // max(0, p − window + 1) … p (window 0: all). Nothing beyond the row's own position is read.
 struct AttentionArgs {
-    const BufferStorage* q = nullptr;   // [R, H·C]
+    const BufferStorage* q = nullptr;  // [R, H·C]
     const KvStorage* kv = nullptr;
     std::int32_t layer = 0;
     std::int32_t heads = 0;
     float scale = 1.0F;
     std::int32_t window = 0;
-    float softcap = 0.0F;               // 0: none; else scores become softcap · tanh(score / softcap)
-    BufferStorage* out = nullptr;       // [R, H·C]
+    float softcap = 0.0F;          // 0: none; else scores become softcap · tanh(score / softcap)
+    BufferStorage* out = nullptr;  // [R, H·C]
 };
 
 // x += post_norm(W·in + bias).
 struct ProjectArgs {
-    const BufferStorage* in = nullptr;            // [R, cols of w]
-    const WeightStorage* w = nullptr;             // [D, …]
-    const WeightStorage* bias = nullptr;          // [1, D] F32 or none
-    const WeightStorage* post_norm = nullptr;     // [1, D] F32 or none
+    const BufferStorage* in = nullptr;         // [R, cols of w]
+    const WeightStorage* w = nullptr;          // [D, …]
+    const WeightStorage* bias = nullptr;       // [1, D] F32 or none
+    const WeightStorage* post_norm = nullptr;  // [1, D] F32 or none
     float eps = 1e-5F;
-    BufferStorage* x = nullptr;                   // in and out [R, D]
+    BufferStorage* x = nullptr;  // in and out [R, D]
 };
 
 // x += post_norm(Wdown·(act(Wgate·n) ⊙ Wup·n)), n = norm(x).
 struct FeedForwardArgs {
-    BufferStorage* x = nullptr;                   // in and out [R, D]
-    const WeightStorage* norm = nullptr;          // [1, D] F32
+    BufferStorage* x = nullptr;           // in and out [R, D]
+    const WeightStorage* norm = nullptr;  // [1, D] F32
     float eps = 1e-5F;
-    const WeightStorage* gate = nullptr;          // [F, D]
-    const WeightStorage* up = nullptr;            // [F, D]
-    const WeightStorage* down = nullptr;          // [D, F]
-    const WeightStorage* gate_bias = nullptr;     // [1, F] F32 or none
+    const WeightStorage* gate = nullptr;       // [F, D]
+    const WeightStorage* up = nullptr;         // [F, D]
+    const WeightStorage* down = nullptr;       // [D, F]
+    const WeightStorage* gate_bias = nullptr;  // [1, F] F32 or none
     const WeightStorage* up_bias = nullptr;
-    const WeightStorage* down_bias = nullptr;     // [1, D] F32 or none
-    const WeightStorage* post_norm = nullptr;     // [1, D] F32 or none
+    const WeightStorage* down_bias = nullptr;  // [1, D] F32 or none
+    const WeightStorage* post_norm = nullptr;  // [1, D] F32 or none
     Activation activation = Activation::SiLU;
-    BufferStorage* hidden = nullptr;              // scratch [R, F]
+    BufferStorage* hidden = nullptr;  // scratch [R, F]
 };
 
 // out[i] = W·norm(x[output_rows[i]]), capped where asked.
 struct LogitsArgs {
-    const BufferStorage* x = nullptr;       // [R, D]
-    const WeightStorage* norm = nullptr;    // [1, D] F32
+    const BufferStorage* x = nullptr;     // [R, D]
+    const WeightStorage* norm = nullptr;  // [1, D] F32
     float eps = 1e-5F;
-    const WeightStorage* w = nullptr;       // [V, D]
+    const WeightStorage* w = nullptr;  // [V, D]
     float softcap = 0.0F;
-    BufferStorage* out = nullptr;           // [output_rows, V]
+    BufferStorage* out = nullptr;  // [output_rows, V]
 };
 
 struct BlockCopy {
@@ -185,7 +186,7 @@ struct BlockCopy {
 // Seconds of the last step by what they were spent on, as measured on the device.
 struct PhaseTimes {
     double embed = 0;
-    double matrix = 0;      // projections, feed-forward and output matrix, with the norms fused into them
+    double matrix = 0;  // projections, feed-forward and output matrix, with the norms fused into them
     double attention = 0;
 };
 

@@ -17,7 +17,8 @@ enum class DType : std::uint8_t {
     F16,
     BF16,
     Q8_0,  // 32 weights: f16 scale d, 32 × int8;              w = d·q
-    Q4_0,  // 32 weights: f16 scale d, 16 bytes of nibbles;    w = d·(q − 8); byte j holds weights j (low) and j+16 (high)
+    Q4_0,  // 32 weights: f16 scale d, 16 bytes of nibbles;    w = d·(q − 8); byte j holds weights j (low) and
+           // j+16 (high)
     Q4_1,  // 32 weights: f16 scale d, f16 minimum m, nibbles; w = d·q + m; nibble order as Q4_0
 };
 
@@ -44,7 +45,8 @@ constexpr std::optional<std::uint64_t> row_bytes(DType type, std::int64_t cols) 
     const DTypeInfo info = info_of(type);
     if (cols < 0 || cols % info.block != 0) return std::nullopt;
     std::uint64_t bytes = 0;
-    if (__builtin_mul_overflow(static_cast<std::uint64_t>(cols / info.block), static_cast<std::uint64_t>(info.bytes), &bytes))
+    if (__builtin_mul_overflow(static_cast<std::uint64_t>(cols / info.block),
+                               static_cast<std::uint64_t>(info.bytes), &bytes))
         return std::nullopt;
     return bytes;
 }

@@ -123,7 +123,7 @@ HWY_INLINE ByteVector four(const std::byte* x) {
     return hn::BitCast(ByteTag(), hn::Set(IntTag(), load_int(x)));
 }
 
-#if HWY_ARCH_X86
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128
 #if HWY_TARGET == HWY_AVX3_DL && HWY_COMPILER_GCC_ACTUAL
 HWY_INLINE IntVector dot_instruction(IntVector sum, ByteVector w, ByteVector x) {
     return IntVector{_mm512_dpbusd_epi32(sum.raw, w.raw, x.raw)};
@@ -218,7 +218,7 @@ using BestDot = VnniDot;
 using BestDot = PairDot;
 #endif
 
-#else  // not x86
+#else  // neither x86 nor scalar
 
 // In Highway's own operations: products of 8-bit numbers fit 16 bits (255 · 127 = 32385).
 struct BestDot {

@@ -106,21 +106,18 @@ void CpuDevice::fill_row(Panels& panels, std::int64_t panel, int t, const float*
 
 void CpuDevice::fill_panels(Panels& panels, const float* x, const std::int32_t* picked, const float* norm,
                             float eps) {
-    share(panels.rows <= 2, panels.count, 1, [&](std::int64_t first, std::int64_t last, int thread) {
+    share(panels.rows <= 2, panels.rows, 4, [&](std::int64_t first, std::int64_t last, int thread) {
         std::vector<float>& normed = workers_[static_cast<std::size_t>(thread)].row;
         if (norm != nullptr && normed.size() < static_cast<std::size_t>(panels.cols))
             normed.resize(static_cast<std::size_t>(panels.cols));
-        for (std::int64_t p = first; p < last; ++p) {
-            const std::int64_t start = panels.first_row(p);
-            for (int t = 0; t < panels.rows_in(p); ++t) {
-                const std::int64_t source = picked != nullptr ? std::int64_t{picked[start + t]} : start + t;
-                const float* row = x + source * panels.cols;
-                if (norm != nullptr) {
-                    row_.normalise(row, panels.cols, norm, eps, normed.data());
-                    row = normed.data();
-                }
-                fill_row(panels, p, t, row);
+        for (std::int64_t r = first; r < last; ++r) {
+            const float* row = x + (picked != nullptr ? std::int64_t{picked[r]} : r) * panels.cols;
+            if (norm != nullptr) {
+                row_.normalise(row, panels.cols, norm, eps, normed.data());
+                row = normed.data();
             }
+            const std::int64_t panel = panels.panel_of(r);
+            fill_row(panels, panel, static_cast<int>(r - panels.first_row(panel)), row);
         }
     });
 }

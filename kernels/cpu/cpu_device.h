@@ -43,6 +43,11 @@ struct Panels {
     std::int64_t first_row(std::int64_t panel) const {
         return panel * (rows / count) + std::min(panel, rows % count);
     }
+    std::int64_t panel_of(std::int64_t row) const {
+        const std::int64_t larger =
+            rows % count * (rows / count + 1);  // rows in the panels that have one more
+        return row < larger ? row / (rows / count + 1) : rows % count + (row - larger) / (rows / count);
+    }
     int rows_in(std::int64_t panel) const {
         return static_cast<int>(rows / count + (panel < rows % count ? 1 : 0));
     }

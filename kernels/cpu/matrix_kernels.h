@@ -12,13 +12,15 @@
 // share the work. It differs between instruction sets, and from the reference within the tolerance below.
 //
 // Tolerance against exact arithmetic on the same weights, for y = Σ w_k x_k over K inputs in blocks b of 32:
-//   rounding activations:  |x − scale·code| <= scale_b/2 (1 + 2^-20), scale_b = max|x|/127 in the block, so
-//                          E1 = Σ_b scale_b/2 · Σ_{k in b} |w_k|
-//   floating point:        at most K + 8 roundings follow one another on a path from a product to the sum,
-//                          E2 = (K + 8) · 2^-24 · 1.01 · Σ_k (|d q_k| + |m|)(|x_k| + scale_b/2), with
-//                          w = d q + m in the codes used here, for float weights |w_k| |x_k|
+//   rounding activations:  |x - scale·code| <= scale_b/2 (1 + 2^-13), scale_b = max|x|/127 in the block (the
+//                          scale, its inverse and the product round once each, and codes go to 127), so
+//                          E1 = Σ_b scale_b/2 (1 + 2^-13) · Σ_{k in b} |w_k|
+//   floating point:        n roundings at most follow one another on the way of a product to the sum,
+//                          n = K/32 + 4 for codes (a block's integer sum is exact) and K + 8 for floats,
+//                          E2 = n · 2^-24 · 1.01 · Σ_k (|d q_k| + |m|)(|x_k| + scale_b/2), where w = d q + m
+//                          (Q4_1 alone has m), and without scale_b for float weights
 //   blocks whose max|x| is below 2^-100 count as zero: E3 = 2^-100 Σ |w_k|
-// |error| <= E1 + E2 + E3, with E1 = 0 for float weights.
+// |error| <= E1 + E2 + E3, with E1 = E3 = 0 for float weights.
 #pragma once
 
 #include <cstddef>

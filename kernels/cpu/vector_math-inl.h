@@ -16,8 +16,9 @@ namespace {
 // about 88.7, NaN for NaN.
 HWY_INLINE Vector exponential(Vector x) {
     const IntTag di;
-    // Outside of this range the result is 0 or infinity anyway. NaN is put back at the end.
-    const Vector clamped = hn::Min(hn::Max(x, hn::Set(kFloat, -104.0F)), hn::Set(kFloat, 89.0F));
+    const Vector lowest = hn::Set(kFloat, -87.3F);
+    // Outside of this range the result is 0 or infinity. NaN is put back at the end.
+    const Vector clamped = hn::Min(hn::Max(x, lowest), hn::Set(kFloat, 89.0F));
     const auto n = hn::NearestInt(hn::Mul(clamped, hn::Set(kFloat, 1.44269504F)));
     const Vector nf = hn::ConvertTo(kFloat, n);
     Vector r = hn::NegMulAdd(nf, hn::Set(kFloat, 0.693359375F), clamped);
@@ -36,7 +37,7 @@ HWY_INLINE Vector exponential(Vector x) {
     const auto bias = hn::Set(di, 127);
     const Vector first = hn::BitCast(kFloat, hn::ShiftLeft<23>(hn::Add(half, bias)));
     const Vector second = hn::BitCast(kFloat, hn::ShiftLeft<23>(hn::Add(hn::Sub(n, half), bias)));
-    const Vector result = hn::Mul(hn::Mul(p, first), second);
+    const Vector result = hn::IfThenZeroElse(hn::Lt(x, lowest), hn::Mul(hn::Mul(p, first), second));
     return hn::IfThenElse(hn::IsNaN(x), x, result);
 }
 

@@ -82,7 +82,7 @@ PageMemory::~PageMemory() {
     if (mapping_ != nullptr) munmap(mapping_, mapped_);
 }
 
-Result<PageMemory> PageMemory::make(std::uint64_t bytes, std::string_view what) {
+Result<PageMemory> PageMemory::make(std::uint64_t bytes, std::string_view what, Pages pages) {
     const std::uint64_t free = system_memory().free;
     const auto refused = [&] {
         return Error{ErrorKind::OutOfMemory,
@@ -104,7 +104,8 @@ Result<PageMemory> PageMemory::make(std::uint64_t bytes, std::string_view what) 
     memory.data_ = static_cast<std::byte*>(mapping) + ((kHugePage - address % kHugePage) % kHugePage);
 #if defined(MADV_HUGEPAGE)
     // A wish: where the system has no huge pages the mapping works as it is.
-    if (bytes >= kHugePage) madvise(memory.data_, memory.size_, MADV_HUGEPAGE);
+    if (bytes >= kHugePage)
+        madvise(memory.data_, memory.size_, pages == Pages::Huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 #endif
     return memory;
 }

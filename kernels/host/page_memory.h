@@ -29,8 +29,11 @@ class PageMemory {
     PageMemory& operator=(const PageMemory&) = delete;
     ~PageMemory();
 
+    // Huge pages are read faster; small ones cost only what is used of a large mapping.
+    enum class Pages : std::uint8_t { Huge, Small };
+
     // OutOfMemory when more than is free or when the system refuses; `what` names the purpose in the message.
-    static Result<PageMemory> make(std::uint64_t bytes, std::string_view what);
+    static Result<PageMemory> make(std::uint64_t bytes, std::string_view what, Pages pages = Pages::Huge);
 
     std::byte* data() const { return data_; }
     std::size_t size() const { return size_; }

@@ -204,6 +204,14 @@ void bench(const Options& o) {
                 *std::min_element(bandwidth.begin(), bandwidth.end()) * 1e-9,
                 *std::max_element(bandwidth.begin(), bandwidth.end()) * 1e-9);
     const double d = median(decode);
+    const double fastest = *std::min_element(decode.begin(), decode.end());
+    const double top = *std::max_element(bandwidth.begin(), bandwidth.end());
+    std::printf(
+        "best of all: decode %.3f ms, %.0f tok/s, %.0f %% of the best bandwidth; prefill %.2f ms, %.0f "
+        "tok/s\n",
+        fastest * 1e3, 1 / fastest, 100 * weight_bytes / fastest / top,
+        *std::min_element(prefill.begin(), prefill.end()) * 1e3,
+        o.prompt / *std::min_element(prefill.begin(), prefill.end()));
     std::printf(
         "decode    %8.3f ms %8.0f tok/s %7.1f GB/s %4.0f %% of bandwidth %6.0f GMAC/s   (matrix %.3f ms, "
         "attention %.3f ms)\n",
