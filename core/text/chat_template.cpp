@@ -40,7 +40,8 @@ Result<std::unique_ptr<ChatTemplate>> ChatTemplate::parse(std::string_view sourc
         impl->source = source;
         impl->limits = limits;
         VITRINE_TRY(std::vector<jinja::Token> tokens, jinja::tokenize(source));
-        VITRINE_TRY(impl->program, jinja::Parser(std::move(tokens), std::min(limits.depth, 1000U)).run());
+        VITRINE_TRY(impl->program,
+                    jinja::Parser(std::move(tokens), std::min(limits.depth, jinja::deepest_nesting)).run());
         VITRINE_CHECK(jinja::resolve_names(*impl->program));
         return std::unique_ptr<ChatTemplate>(new ChatTemplate(std::move(impl)));
     } catch (const std::bad_alloc&) {

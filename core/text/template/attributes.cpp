@@ -161,7 +161,8 @@ bool is_indexable(const Value& value) {
 }  // namespace
 
 Value find_attribute(Machine& machine, const Value& object, std::string_view name) {
-    if (object.is_undefined()) return machine.fail_undefined(object);
+    if (object.is_undefined())
+        return is_internal(name) ? machine.unsafe(object, name) : machine.fail_undefined(object);
     Value value = own_attribute(machine, object, name);
     if (machine.failed()) return {};
     const bool exists = !value.is_missing() || is_changing_method(object, name) ||

@@ -67,6 +67,7 @@ class Printer {
                 space.being_printed = false;
                 break;
             }
+            case Kind::Undefined: put("Undefined"); break;
             default: out_.append(to_text(machine_, value)); break;
         }
     }
@@ -284,14 +285,12 @@ Text to_text(Machine& machine, const Value& value) {
 }
 
 Text repr(Machine& machine, const Value& value) {
-    if (value.is_undefined()) return Text("Undefined");
     Printer printer(machine, false);
     printer.value(value);
     return printer.take();
 }
 
 Text ascii(Machine& machine, const Value& value) {
-    if (value.is_undefined()) return Text("Undefined");
     Printer printer(machine, true);
     printer.value(value);
     return printer.take();

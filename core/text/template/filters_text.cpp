@@ -167,11 +167,12 @@ Value truncate_filter(Machine& machine, const Value& value, const Arguments& arg
         return machine.fail("expected length >= " + std::to_string(end_length) + ", got " +
                             std::to_string(length));
     if (leeway < 0) return machine.fail("expected leeway >= 0, got " + std::to_string(leeway));
-    if (value.is_undefined()) return value;
-    if (!value.is_string()) return machine.fail("object of type '" + type_name(value) + "' has no len()");
-    const auto& string = value.as<StringObject>();
-    const auto total = static_cast<std::int64_t>(string.length());
+    // Anything with a length passes while it is short enough.
+    const std::int64_t total = length_of(value);
+    if (total < 0) return machine.fail("object of type '" + type_name(value) + "' has no len()");
     if (total <= length || total - length <= leeway) return value;
+    if (!value.is_string()) return machine.fail("truncate() needs a string, got " + type_name(value));
+    const auto& string = value.as<StringObject>();
     Text kept =
         string.text.slice(0, byte_position(string.text.bytes, static_cast<std::size_t>(length - end_length)));
     if (!bound.truth(1, false)) kept = split_at(kept, " ", 1, true)[0];

@@ -186,7 +186,7 @@ bool Machine::fits(std::size_t bytes) {
         fail_size();
         return false;
     }
-    return tick_bytes(bytes);
+    return true;
 }
 
 bool Machine::fits_items(std::uint64_t items) {
@@ -196,7 +196,7 @@ bool Machine::fits_items(std::uint64_t items) {
         fail_size();
         return false;
     }
-    return tick(1 + items / 64);
+    return true;
 }
 
 bool Machine::enough_stack() {
@@ -215,7 +215,7 @@ Value Machine::adopt(Object* object) {
 
 void Machine::check_object(const Value& value) {
     if (failed_ || !value.holds_object()) return;
-    if (value.depth() > std::min<std::uint32_t>(limits_.depth, 10000)) {
+    if (value.depth() > std::min(limits_.depth, deepest_nesting)) {
         fail_as(ErrorKind::TooLarge,
                 "A value of the chat template nests too deeply (line " + std::to_string(line_) + ").");
     } else if (heap_.live > heap_.limit) {
@@ -226,7 +226,18 @@ void Machine::check_object(const Value& value) {
 
 Value Machine::string(Text text, bool markup) {
     if (text.size() > limits_.output_bytes) return fail_size();
+    tick_bytes(text.size());
     return make<StringObject>(std::move(text), markup);
+}
+
+Value Machine::list(Values items) {
+    tick(1 + items.size() / 64);
+    return make<SequenceObject>(Kind::List, std::move(items));
+}
+
+Value Machine::tuple(Values items) {
+    tick(1 + items.size() / 64);
+    return make<SequenceObject>(Kind::Tuple, std::move(items));
 }
 
 Value Machine::unsafe(const Value& object, std::string_view attribute) {

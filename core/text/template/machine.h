@@ -109,8 +109,8 @@ class Machine {
     // New values.
     Value string(Text text, bool markup = false);
     Value string(std::string_view trusted) { return string(Text(trusted)); }
-    Value list(Values items) { return make<SequenceObject>(Kind::List, std::move(items)); }
-    Value tuple(Values items) { return make<SequenceObject>(Kind::Tuple, std::move(items)); }
+    Value list(Values items);
+    Value tuple(Values items);
     Value undefined(std::string message) { return make<UndefinedObject>(std::move(message)); }
     Value unsafe(const Value& object, std::string_view attribute);
     Value new_namespace();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/text/template/registry.h"
+#include "core/text/template/stack_guard.h"
 
 namespace vitrine::jinja {
 namespace {
@@ -357,6 +358,7 @@ class Binder {
 
     void body(const Body& statements, Symbols& symbols, Context context) {
         for (Stmt* s : statements) {
+            if (stack_.exhausted()) fail(s->line, "it nests too deeply");
             if (failed_) return;
             statement(*s, symbols, context);
         }
@@ -565,6 +567,7 @@ class Binder {
     }
 
     Program& program_;
+    StackGuard stack_;
     bool failed_ = false;
     Error error_;
 };

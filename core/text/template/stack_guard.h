@@ -7,6 +7,9 @@
 
 namespace vitrine::jinja {
 
+// The most levels that limits can allow: what is built level by level is also taken apart so.
+constexpr std::uint32_t deepest_nesting = 1000;
+
 class StackGuard {
   public:
     StackGuard() : base_(here()) {}
