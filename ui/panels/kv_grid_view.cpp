@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <utility>
 
 #include <QHelpEvent>
@@ -147,7 +148,7 @@ void KvGridView::paint_tile(QPainter& painter, std::int32_t tile, const std::vec
     const QRectF rect = tile_rect(tile);
     const bool round = layout_.cell() >= 9;
     const double radius = round ? theme.metrics.radius_block : 0;
-    const SequenceColor& color = palette[static_cast<std::size_t>(t.color + 1)];
+    const SequenceColor& color = palette[static_cast<std::size_t>(std::ptrdiff_t{t.color} + 1)];
     const auto area = [&](const QRectF& where, const QColor& with) {
         ++primitives_;
         if (round) {
@@ -306,7 +307,7 @@ void KvGridView::focusInEvent(QFocusEvent* event) {
 void KvGridView::keyPressEvent(QKeyEvent* event) {
     if (layout_.tiles() == 0) return QWidget::keyPressEvent(event);
     const std::int32_t at = highlight_ < 0 ? 0 : layout_.tile_of(highlight_);
-    std::int32_t to = at;
+    std::int32_t to = -1;
     switch (event->key()) {
         case Qt::Key_Left: to = at - 1; break;
         case Qt::Key_Right: to = at + 1; break;

@@ -84,9 +84,9 @@ void KvModel::set(std::shared_ptr<const KvSnapshot> snapshot) {
     figures_.shared = s.shared;
     if (s.used > 0 && s.block_size > 0) {
         figures_.wasted = static_cast<double>(s.wasted_tokens) / (static_cast<double>(s.used) * s.block_size);
-        const double per_context = static_cast<double>((s.context + s.block_size - 1) / s.block_size);
+        const std::int32_t per_context = s.context / s.block_size + (s.context % s.block_size != 0 ? 1 : 0);
         if (figures_.sequences > 0 && s.context > 0) {
-            figures_.times_less = figures_.sequences * per_context / s.used;
+            figures_.times_less = static_cast<double>(figures_.sequences) * per_context / s.used;
         }
     }
 }

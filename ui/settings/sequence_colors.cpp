@@ -58,8 +58,9 @@ void paint_pattern(QPainter& painter, const QRectF& rect, const SequenceColor& c
     painter.setClipRect(rect, Qt::IntersectClip);
     const double step = 4.0;
     const auto slanted = [&](bool rising) {
-        for (double x = -rect.height(); x < rect.width(); x += step) {
-            const double from = rect.left() + x;
+        const int lines = static_cast<int>((rect.width() + rect.height()) / step) + 1;
+        for (int i = 0; i < lines; ++i) {
+            const double from = rect.left() - rect.height() + i * step;
             painter.drawLine(rising ? QLineF(from, rect.bottom(), from + rect.height(), rect.top())
                                     : QLineF(from, rect.top(), from + rect.height(), rect.bottom()));
         }
@@ -67,10 +68,12 @@ void paint_pattern(QPainter& painter, const QRectF& rect, const SequenceColor& c
     if (color.pattern == SequencePattern::Dots) {
         painter.setPen(Qt::NoPen);
         painter.setBrush(ink);
-        for (double y = rect.top() + step / 2; y < rect.bottom(); y += step) {
-            for (double x = rect.left() + step / 2; x < rect.right(); x += step) {
-                painter.drawRect(QRectF(x - 0.75, y - 0.75, 1.5, 1.5));
-            }
+        const int columns = static_cast<int>(rect.width() / step) + 1;
+        const int rows = static_cast<int>(rect.height() / step) + 1;
+        for (int i = 0; i < rows * columns; ++i) {
+            const int row = i / columns;
+            const QPointF dot = rect.topLeft() + QPointF(i % columns + 0.5, row + 0.5) * step;
+            painter.drawRect(QRectF(dot.x() - 0.75, dot.y() - 0.75, 1.5, 1.5));
         }
     } else {
         painter.setPen(QPen(ink, 1.0));

@@ -228,6 +228,7 @@ class TestKvPanel : public QObject {
             auto pool = empty_pool(blocks);
             for (int s = 0; s < 8; ++s) {
                 std::vector<std::int32_t> table;
+                table.reserve(static_cast<std::size_t>(blocks / 16));
                 for (int i = 0; i < blocks / 16; ++i) table.push_back(s * (blocks / 8) + i);
                 add_sequence(*pool, s + 1, s + 1, SequenceState::Running, blocks - 3, table);
             }
@@ -451,6 +452,7 @@ class TestKvPanel : public QObject {
     void long_tables_keep_the_height() {
         auto pool = empty_pool(600);
         std::vector<std::int32_t> table;
+        table.reserve(512);
         for (int i = 0; i < 512; ++i) table.push_back(i);
         add_sequence(*pool, 1, 1, SequenceState::Running, 8192, table);
         Shown shown(lesson_pool());
