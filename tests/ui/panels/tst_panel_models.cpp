@@ -266,6 +266,7 @@ class TestPanelModels : public QObject {
         std::mt19937 random(5);
         for (int n = 1; n < 200; ++n) {
             std::vector<float> values;
+            values.reserve(static_cast<std::size_t>(n));
             for (int i = 0; i < n; ++i) values.push_back(static_cast<float>(random() % 50));
             std::vector<float> sorted = values;
             std::sort(sorted.begin(), sorted.end());
