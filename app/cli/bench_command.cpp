@@ -67,8 +67,9 @@ std::string as_table(const Bench& bench, Model& model, const std::string& senten
                  right(read > 0 ? fixed(100 * weights / read, 1) + " %" : "-", 19) + "\n";
     }
     if (model.weights().bytes_per_step() < last_level_cache_bytes())
-        table += "\nThe weights (" + fixed(static_cast<double>(model.weights().bytes_per_step()) * 1e-6, 1) +
-                 " MB) fit in this processor's caches, so their share of the read bandwidth can pass 100 %.\n";
+        table +=
+            "\nThe weights (" + fixed(static_cast<double>(model.weights().bytes_per_step()) * 1e-6, 1) +
+            " MB) fit in this processor's caches, so their share of the read bandwidth can pass 100 %.\n";
     return table;
 }
 
@@ -80,7 +81,7 @@ int run_bench(const BenchOptions& options) {
         note(opened.error().message);
         return 2;
     }
-    if (options.model.model.empty() && options.json) note(opened->sentence);
+    if (!options.model.model && options.json) note(opened->sentence);
     const bool named = !options.prefill.empty() || !options.decode.empty() || !options.step.empty();
     Bench bench(opened->model, options.engine.engine_options(), options.repeat);
     const auto done = measure(bench, options, named ? options.prefill : std::vector<std::int32_t>{256},

@@ -77,12 +77,13 @@ std::uint64_t SamplerFlags::seed_or_fresh() const {
 Result<OpenedModel> open_model(const ModelOptions& options, bool vocabulary_only) {
     OpenedModel opened;
     std::filesystem::path path;
-    if (options.model.empty()) {
+    if (!options.model) {
         VITRINE_TRY(ModelLocation found, find_model());
         path = found.path;
         opened.sentence = found.sentence;
     } else {
-        path = options.model;
+        path = *options.model;
+        if (path.empty()) return Error{ErrorKind::NotFound, "The name of the model file is empty."};
         opened.sentence = "Model: " + display_path(path);
     }
     if (options.exact && options.device == "cuda")

@@ -25,10 +25,10 @@ Result<double> parse_decimal(std::string_view text, std::string_view what, doubl
 constexpr std::int64_t int32_most = std::numeric_limits<std::int32_t>::max();
 
 struct ModelOptions {
-    std::string model;            // empty: find_model()
-    std::string device = "auto";  // auto, cpu, cuda
-    std::int32_t threads = 0;     // 0: one for each core
-    bool exact = false;           // the reference operations
+    std::optional<std::string> model;  // none: find_model()
+    std::string device = "auto";       // auto, cpu, cuda
+    std::int32_t threads = 0;          // 0: one for each core
+    bool exact = false;                // the reference operations
 };
 
 struct EngineFlags {

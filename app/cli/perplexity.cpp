@@ -61,7 +61,7 @@ int run_perplexity(const PerplexityOptions& options) {
         note(opened.error().message);
         return 2;
     }
-    if (options.model.model.empty()) note(opened->sentence);
+    if (!options.model.model) note(opened->sentence);
     const auto reply = measure(options, opened->model, *text);
     if (!reply.ok()) {
         note(reply.error().message);

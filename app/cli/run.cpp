@@ -69,7 +69,7 @@ int run_run(const RunOptions& options) {
         note(opened.error().message);
         return 2;
     }
-    if (options.model.model.empty()) note(opened->sentence);
+    if (!options.model.model) note(opened->sentence);
     Model& model = *opened->model;
 
     auto ids = prompt_ids(model, options, text);
