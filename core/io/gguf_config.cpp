@@ -21,7 +21,7 @@ class KeyReader {
   public:
     KeyReader(const GgufFile& file, std::string prefix) : file_(file), prefix_(std::move(prefix)) {}
 
-    const Status& status() const { return status_; }
+    Status status() const { return status_; }
     std::string key(std::string_view name) const { return prefix_ + std::string(name); }
 
     void fail(ErrorKind kind, const std::string& message) {

@@ -49,7 +49,7 @@ std::uint64_t GgufFile::data_offset() const { return impl_->content.data_offset;
 std::uint32_t GgufFile::alignment() const { return impl_->content.alignment; }
 std::uint64_t GgufFile::unused_tail_bytes() const { return impl_->content.unused_tail; }
 Status GgufFile::unchanged() const {
-    const Status status = impl_->file->unchanged();
+    Status status = impl_->file->unchanged();
     if (status.ok()) return status;
     return Error{status.error().kind, display_path(impl_->path) + ": " + status.error().message};
 }

@@ -90,7 +90,7 @@ Status place_tensor(GgufTensor& tensor, std::uint64_t file_size, GgufContent& co
 
 std::vector<Error> check_gguf_layout(std::uint64_t file_size, GgufContent& content) {
     std::vector<Error> problems;
-    const auto note = [&](Status status) {
+    const auto note = [&](const Status& status) {
         if (!status.ok() && problems.size() < kMaxProblems) problems.push_back(status.error());
         return status.ok();
     };

@@ -159,7 +159,7 @@ Status GgufWriter::write(const std::filesystem::path& path) const {
             written += bytes.size();
             if (status.ok()) status = file->write(bytes);
         });
-        VITRINE_CHECK(status);
+        if (!status.ok()) return status;
         if (written != sizes[i]) {
             return Error{ErrorKind::Internal, display_path(path) + ": tensor " + in_quotes(tensors_[i].name) +
                                                   " gave " + std::to_string(written) + " bytes where " +

@@ -107,7 +107,7 @@ Json tensor_json(const GgufTensor& tensor) {
 
 std::string inspect_json(const InspectFacts& facts) {
     const auto text_or_null = [](const std::string& text) {
-        return text.empty() ? Json() : Json(clean(text));
+        return text.empty() ? Json() : Json(clean(std::string_view(text).substr(0, kShownBytes)));
     };
     Json out;
     out["path"] = clean(facts.path.native());

@@ -1,6 +1,7 @@
 #include "core/quant/quantize_file.h"
 
 #include <algorithm>
+#include <cmath>
 #include <system_error>
 
 #include "core/io/finite.h"
@@ -15,18 +16,12 @@ namespace {
 // Values of general.file_type in the GGUF specification.
 std::uint32_t file_type_of(DType type) {
     switch (type) {
-        case DType::F32:
-            return 0;
-        case DType::F16:
-            return 1;
-        case DType::Q4_0:
-            return 2;
-        case DType::Q4_1:
-            return 3;
-        case DType::Q8_0:
-            return 7;
-        case DType::BF16:
-            return 32;
+        case DType::F32: return 0;
+        case DType::F16: return 1;
+        case DType::Q4_0: return 2;
+        case DType::Q4_1: return 3;
+        case DType::Q8_0: return 7;
+        case DType::BF16: return 32;
     }
     return 0;
 }
@@ -154,8 +149,9 @@ Result<QuantizeReport> quantize_file(const GgufFile& in, const std::filesystem::
     }
     progress.total = report.weights;
     const Status written = writer.write(out);
-    VITRINE_CHECK(progress.status);  // the cause, where the writer only saw that bytes were missing
-    VITRINE_CHECK(written);
+    if (!progress.status.ok())
+        return progress.status.error();  // the cause, where the writer only saw that bytes were missing
+    if (!written.ok()) return written.error();
     return report;
 }
 
@@ -170,7 +166,7 @@ std::string QuantizeReport::text() const {
         out += '\n';
     }
     // Two digits after the point, without the locale.
-    const auto hundredths = static_cast<std::uint64_t>(bits_per_weight() * 100.0 + 0.5);
+    const auto hundredths = static_cast<std::uint64_t>(std::llround(bits_per_weight() * 100.0));
     const std::string digits = std::to_string(hundredths % 100);
     out += std::to_string(weights) + " weights, " + std::to_string(bytes_before) + " -> " +
            std::to_string(bytes_after) + " bytes, " + std::to_string(hundredths / 100) +

@@ -87,27 +87,17 @@ void quantize_row(DType type, const float* in, std::int64_t cols, std::byte* out
     const DTypeInfo info = info_of(type);
     for (std::int64_t i = 0; i + info.block <= cols; i += info.block, out += info.bytes) {
         switch (type) {
-            case DType::F32:
-                std::memcpy(out, in + i, sizeof(float));
-                break;
-            case DType::F16:
-                store_half(out, in[i]);
-                break;
+            case DType::F32: std::memcpy(out, in + i, sizeof(float)); break;
+            case DType::F16: store_half(out, in[i]); break;
             case DType::BF16: {
                 // The largest bfloat16; beyond it rounding would give infinity.
                 constexpr float kLargest = 0x1.FEp127F;
                 store(out, float_to_bfloat(std::clamp(in[i], -kLargest, kLargest)));
                 break;
             }
-            case DType::Q8_0:
-                quantize_q8_0(in + i, out);
-                break;
-            case DType::Q4_0:
-                quantize_q4_0(in + i, out);
-                break;
-            case DType::Q4_1:
-                quantize_q4_1(in + i, out);
-                break;
+            case DType::Q8_0: quantize_q8_0(in + i, out); break;
+            case DType::Q4_0: quantize_q4_0(in + i, out); break;
+            case DType::Q4_1: quantize_q4_1(in + i, out); break;
         }
     }
 }
