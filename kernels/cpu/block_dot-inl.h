@@ -40,8 +40,6 @@ constexpr const char* kTargetName = "AVX-512 VNNI";
 constexpr const char* kTargetName = "AVX-512";
 #elif HWY_TARGET == HWY_AVX2
 constexpr const char* kTargetName = "AVX2";
-#elif HWY_TARGET == HWY_SSE4
-constexpr const char* kTargetName = "SSE4";
 #elif HWY_TARGET == HWY_NEON
 constexpr const char* kTargetName = "NEON";
 #else
@@ -141,7 +139,6 @@ HWY_INLINE IntVector dot_instruction(IntVector sum, ByteVector w, ByteVector x) 
 }
 #endif
 
-#if HWY_TARGET <= HWY_AVX2
 struct VnniDot {
     template <DType kType>
     struct Codes {
@@ -157,7 +154,6 @@ struct VnniDot {
         ByteVector w_[8];
     };
 };
-#endif
 
 // Unsigned times signed bytes, neighbours added in 16 bits; and 16-bit neighbours added in 32 bits.
 #if HWY_TARGET <= HWY_AVX3
@@ -174,12 +170,6 @@ HWY_INLINE __m256i add16(__m256i a, __m256i b) { return _mm256_add_epi16(a, b); 
 HWY_INLINE __m256i widen(__m256i p) { return _mm256_madd_epi16(p, _mm256_set1_epi16(1)); }
 HWY_INLINE __m256i magnitude(__m256i w) { return _mm256_abs_epi8(w); }
 HWY_INLINE __m256i with_sign(__m256i x, __m256i w) { return _mm256_sign_epi8(x, w); }
-#else
-HWY_INLINE __m128i pairs(__m128i w, __m128i x) { return _mm_maddubs_epi16(w, x); }
-HWY_INLINE __m128i add16(__m128i a, __m128i b) { return _mm_add_epi16(a, b); }
-HWY_INLINE __m128i widen(__m128i p) { return _mm_madd_epi16(p, _mm_set1_epi16(1)); }
-HWY_INLINE __m128i magnitude(__m128i w) { return _mm_abs_epi8(w); }
-HWY_INLINE __m128i with_sign(__m128i x, __m128i w) { return _mm_sign_epi8(x, w); }
 #endif
 
 // Without the dot product instruction. Nibbles: eight pair sums of at most 2·15·127 fit 16 bits. Bytes: the
