@@ -50,6 +50,18 @@ void ChatModel::set_draft(const QString& draft) {
     emit chat_changed(chat_);
 }
 
+void ChatModel::set_title(const QString& title) {
+    chat_.title = title;
+    chat_.own_title = true;
+    emit chat_changed(chat_);
+}
+
+void ChatModel::set_pinned(bool pinned) {
+    if (chat_.pinned == pinned) return;
+    chat_.pinned = pinned;
+    emit chat_changed(chat_);
+}
+
 void ChatModel::set_messages(std::vector<Message> messages) {
     beginResetModel();
     conversation_ = Conversation(std::move(messages), chat_.active_root);
@@ -199,6 +211,13 @@ void ChatModel::append(qint64 answer, const QString& text, int tokens) {
     m.stats.tokens += tokens;
     const int row = row_of(answer);
     if (row >= 0) emit dataChanged(index(row), index(row), {Qt::DisplayRole, TextRole, StatsRole});
+}
+
+void ChatModel::set_speed(qint64 answer, double tok_s) {
+    if (!conversation_.contains(answer)) return;
+    conversation_.edit(answer).stats.tok_s = tok_s;
+    const int row = row_of(answer);
+    if (row >= 0) emit dataChanged(index(row), index(row), {StatsRole});
 }
 
 void ChatModel::finish(qint64 answer, MessageState state, const MessageStats& stats, const QString& error) {

@@ -29,6 +29,8 @@ class ChatModel : public QAbstractListModel {
     const Chat& chat() const { return chat_; }
     void set_settings(const ChatSettings& settings);
     void set_draft(const QString& draft);
+    void set_title(const QString& title);  // named by the user
+    void set_pinned(bool pinned);
 
     // The stored messages have arrived.
     void set_messages(std::vector<Message> messages);
@@ -54,6 +56,8 @@ class ChatModel : public QAbstractListModel {
     // A further version of this message of the user, with an answer of its own.
     Begun edit(qint64 user, const QString& text, const QString& model);
     void append(qint64 answer, const QString& text, int tokens);
+    // Tokens per second so far, while it is being written.
+    void set_speed(qint64 answer, double tok_s);
     void finish(qint64 answer, MessageState state, const MessageStats& stats, const QString& error = {});
     // The engine refused before the first token: as if it had not been sent.
     void withdraw(const Begun& begun);

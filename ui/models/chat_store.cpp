@@ -118,8 +118,10 @@ bool ChatStore::prepare_schema() {
     }
     if (version == schema_version) {
         // Also finds files in which somebody else has put tables of these names.
-        return run(QStringLiteral("SELECT id, title, settings, draft FROM chats LIMIT 1")) &&
-               run(QStringLiteral("SELECT id, parent, content, state FROM messages LIMIT 1"));
+        const bool ours = run(QStringLiteral("SELECT id, title, settings, draft FROM chats LIMIT 1")) &&
+                          run(QStringLiteral("SELECT id, parent, content, state FROM messages LIMIT 1"));
+        damaged_ = damaged_ || !ours;
+        return ours;
     }
     return run(QStringLiteral(
                "CREATE TABLE IF NOT EXISTS chats(id INTEGER PRIMARY KEY, title TEXT NOT NULL DEFAULT '', "

@@ -1,0 +1,599 @@
+#include "ui/window/main_window.h"
+
+#include <algorithm>
+
+#include <QApplication>
+#include <QCloseEvent>
+#include <QDockWidget>
+#include <QFileInfo>
+#include <QLineEdit>
+#include <QListView>
+#include <QMimeData>
+#include <QPainter>
+#include <QPushButton>
+#include <QScreen>
+#include <QSplitter>
+#include <QStatusBar>
+#include <QToolButton>
+#include <QUrl>
+#include <QVBoxLayout>
+
+#include "ui/chat/chat_list.h"
+#include "ui/chat/chat_page.h"
+#include "ui/chat/chat_settings_card.h"
+#include "ui/chat/chat_view.h"
+#include "ui/chat/composer.h"
+#include "ui/chat/notice_bar.h"
+#include "ui/models/figures.h"
+#include "ui/panels/kv_panel.h"
+#include "ui/panels/latency_panel.h"
+#include "ui/settings/theme.h"
+#include "ui/window/model_finder.h"
+#include "ui/window/status_strip.h"
+#include "ui/window/top_bar.h"
+
+namespace vitrine::ui {
+namespace {
+
+constexpr int layout_version = 1;
+
+// The strip over a panel by which it can be moved, closed or floated; the panel itself has the title.
+class DockHandle : public QWidget {
+  public:
+    explicit DockHandle(QWidget* parent) : QWidget(parent) {
+        setToolTip(MainWindow::tr("Drag to move this panel; double-click to float it"));
+        setCursor(Qt::OpenHandCursor);
+        setAttribute(Qt::WA_Hover);
+    }
+    QSize sizeHint() const override { return {40, 9}; }
+    QSize minimumSizeHint() const override { return sizeHint(); }
+
+  protected:
+    void paintEvent(QPaintEvent*) override {
+        if (!underMouse()) return;
+        QPainter painter(this);
+        painter.setRenderHint(QPainter::Antialiasing);
+        painter.setPen(Qt::NoPen);
+        painter.setBrush(current_theme().text_third);
+        painter.drawRoundedRect(QRectF(width() / 2.0 - 16, 3, 32, 3), 1.5, 1.5);
+    }
+};
+
+class DockPad : public QWidget {
+  public:
+    explicit DockPad(QWidget* content) {
+        auto* column = new QVBoxLayout(this);
+        column->setContentsMargins(0, 0, 8, 0);
+        column->addWidget(content);
+    }
+
+  protected:
+    void paintEvent(QPaintEvent*) override {
+        QPainter painter(this);
+        painter.fillRect(rect(), current_theme().window);
+    }
+};
+
+}  // namespace
+
+MainWindow::MainWindow(const Options& options, const QString& folder, std::unique_ptr<Backend> backend)
+    : options_(options),
+      folder_(folder),
+      settings_(folder),
+      marker_(folder),
+      store_(folder),
+      worker_(std::move(backend)),
+      controller_(&worker_, &store_) {
+    system_dark_ = is_dark_palette(QApplication::palette());
+    setAcceptDrops(true);
+    apply_theme();
+    controller_.set_defaults(ChatSettings::from_json(settings_.chat_defaults()));
+    build();
+    build_model_menus();
+    build_actions();
+    connect_parts();
+    first_layout_ = saveState(layout_version);
+    resize(1440, 900);
+    if (!options_.scripted()) {
+        if (!settings_.geometry().isEmpty()) restoreGeometry(settings_.geometry());
+        if (!settings_.layout().isEmpty()) restoreState(settings_.layout(), layout_version);
+    }
+    if (options_.size.isValid()) resize(options_.size);
+    start_chat();
+    store_.open();
+    show_notices();
+    update_visibility();
+}
+
+MainWindow::~MainWindow() {
+    // The widgets show what the members hold, so they go before them.
+    kv_panel_ = nullptr;
+    page_->view()->set_model(nullptr);
+    for (QWidget* part : {static_cast<QWidget*>(kv_dock_), static_cast<QWidget*>(latency_dock_),
+                          static_cast<QWidget*>(chat_list_), static_cast<QWidget*>(page_)})
+        delete part;
+}
+
+void MainWindow::build() {
+    setWindowTitle(QStringLiteral("Vitrine"));
+    setMinimumSize(720, 480);
+    setDockOptions(QMainWindow::AllowNestedDocks | QMainWindow::AllowTabbedDocks);
+    top_bar_ = new TopBar(this);
+    setMenuWidget(top_bar_);
+
+    chat_list_ = new ChatList(controller_.list(), &colors_, this);
+    page_ = new ChatPage(this);
+    splitter_ = new QSplitter(Qt::Horizontal, this);
+    splitter_->addWidget(chat_list_);
+    splitter_->addWidget(page_);
+    splitter_->setStretchFactor(1, 1);
+    splitter_->setHandleWidth(1);
+    splitter_->setChildrenCollapsible(false);
+    chat_list_->setMinimumWidth(160);
+    page_->setMinimumWidth(320);
+    splitter_->setSizes({settings_.list_width(), 700});
+    setCentralWidget(splitter_);
+
+    status_ = new StatusStrip(this);
+    statusBar()->setSizeGripEnabled(false);
+    statusBar()->setContentsMargins(0, 0, 0, 0);
+    statusBar()->setStyleSheet(QStringLiteral("QStatusBar { border: none; }"));
+    statusBar()->addWidget(status_, 1);
+    if (QLayout* layout = statusBar()->layout()) layout->setContentsMargins(0, 0, 0, 0);
+
+    kv_panel_ = new KvPanel(&colors_, this);
+    latency_panel_ = new LatencyPanel(&colors_, this);
+    kv_dock_ = add_panel(kv_panel_, QStringLiteral("kv"), tr("KV blocks"));
+    latency_dock_ = add_panel(latency_panel_, QStringLiteral("latency"), tr("Latency"));
+    splitDockWidget(kv_dock_, latency_dock_, Qt::Vertical);
+    resizeDocks({kv_dock_, latency_dock_}, {current_theme().metrics.docks, current_theme().metrics.docks},
+                Qt::Horizontal);
+    resizeDocks({kv_dock_, latency_dock_}, {480, 330}, Qt::Vertical);
+}
+
+QDockWidget* MainWindow::add_panel(QWidget* panel, const QString& name, const QString& title) {
+    auto* dock = new QDockWidget(title, this);
+    dock->setObjectName(QStringLiteral("dock-") + name);
+    dock->setTitleBarWidget(new DockHandle(dock));
+    dock->setWidget(new DockPad(panel));
+    dock->setMinimumWidth(current_theme().metrics.docks_min);
+    addDockWidget(Qt::RightDockWidgetArea, dock);
+    connect(dock, &QDockWidget::visibilityChanged, this, &MainWindow::update_visibility);
+    return dock;
+}
+
+void MainWindow::connect_parts() {
+    Composer* composer = page_->composer();
+    ChatView* view = page_->view();
+
+    connect(chat_list_, &ChatList::chosen, this, &MainWindow::show_chat);
+    connect(chat_list_, &ChatList::new_requested, this, [this] {
+        start_chat();
+        page_->composer()->focus();
+    });
+    connect(chat_list_, &ChatList::rename_requested, &controller_, &ChatController::rename);
+    connect(chat_list_, &ChatList::pin_requested, &controller_, &ChatController::set_pinned);
+    connect(chat_list_, &ChatList::remove_requested, this, &MainWindow::remove_chat);
+
+    connect(composer, &Composer::send_requested, this, [this, composer](const QString& text) {
+        if (editing_ != 0) {
+            const qint64 message = editing_;
+            leave_edit();
+            controller_.edit(current_, message, text);
+        } else {
+            if (ChatModel* chat = controller_.chat(current_); chat == nullptr || !chat->loaded()) return;
+            draft_timer_.stop();
+            composer->clear();
+            controller_.send(current_, text);
+        }
+        page_->view()->scroll_to_end();
+        chat_list_->select(current_);
+        ask_count();
+    });
+    connect(composer, &Composer::stop_requested, this, [this] { controller_.stop(current_); });
+    connect(composer, &Composer::settings_requested, this,
+            [this] { page_->show_settings(page_->settings()->isHidden()); });
+    connect(composer, &Composer::editing_cancelled, this, &MainWindow::leave_edit);
+    connect(composer, &Composer::model_dropped, this, &MainWindow::open_model);
+    connect(composer, &Composer::recall_requested, this, [this] {
+        const ChatModel* chat = controller_.chat(current_);
+        for (int row = chat ? chat->rowCount() - 1 : -1; row >= 0; --row)
+            if (chat->message(row).role == Role::User)
+                return page_->composer()->set_text(chat->message(row).text);
+    });
+    connect(composer, &Composer::refused, this, [this](const QString& why) {
+        page_->notices()->show_notice({Notice::Caution, why, {}, QStringLiteral("attach"), 8000});
+    });
+    connect(composer, &Composer::changed, this, [this] {
+        count_timer_.start(controller_.answering() ? 500 : 120);
+        draft_timer_.start(800);
+    });
+    count_timer_.setSingleShot(true);
+    draft_timer_.setSingleShot(true);
+    connect(&count_timer_, &QTimer::timeout, this, &MainWindow::ask_count);
+    connect(&draft_timer_, &QTimer::timeout, this, &MainWindow::keep_draft);
+
+    connect(view, &ChatView::regenerate_requested, this,
+            [this](qint64 answer) { controller_.regenerate(current_, answer); });
+    connect(view, &ChatView::sibling_requested, this, [this](qint64 message, int by) {
+        if (ChatModel* chat = controller_.chat(current_);
+            chat != nullptr && !controller_.answering(current_)) {
+            chat->choose_sibling(message, by);
+            ask_count();
+        }
+    });
+    connect(view, &ChatView::edit_requested, this, [this](qint64 message) {
+        const ChatModel* chat = controller_.chat(current_);
+        if (chat == nullptr || controller_.answering(current_)) return;
+        if (editing_ == 0) kept_text_ = page_->composer()->text();
+        editing_ = message;
+        page_->composer()->set_text(chat->conversation().at(message).text);
+        page_->composer()->set_editing(true);
+        page_->composer()->focus();
+    });
+
+    connect(page_->settings(), &ChatSettingsCard::changed, this, [this](const ChatSettings& s) {
+        if (ChatModel* chat = controller_.chat(current_)) chat->set_settings(s);
+        page_->composer()->set_settings_summary(ChatSettingsCard::summary(s));
+        count_timer_.start(250);
+    });
+    connect(page_->settings(), &ChatSettingsCard::make_default_requested, this,
+            [this](const ChatSettings& s) {
+                settings_.set_chat_defaults(s.to_json());
+                controller_.set_defaults(s);
+                page_->notices()->show_notice({Notice::Info,
+                                               tr("New chats begin with these settings."),
+                                               {},
+                                               QStringLiteral("defaults"),
+                                               4000});
+            });
+
+    connect(&controller_, &ChatController::chats_ready, this, [this] {
+        chats_ready_ = true;
+        const qint64 last = settings_.last_chat();
+        const ChatModel* now = controller_.chat(current_);
+        const bool untouched = now != nullptr && now->rowCount() == 0 && page_->composer()->empty();
+        if (!options_.scripted() && options_.new_chats.isEmpty() && untouched &&
+            controller_.list()->find(last))
+            show_chat(last);
+    });
+    connect(&controller_, &ChatController::answering_changed, this, [this](qint64 chat, bool answering) {
+        if (chat == current_) {
+            update_composer();
+            if (!answering) ask_count();
+        }
+        top_bar_->show_paused(worker_.paused(), model_.valid(), iteration_);
+    });
+    connect(&controller_, &ChatController::not_sent, this, &MainWindow::on_not_sent);
+    connect(&controller_, &ChatController::counted, this, &MainWindow::on_counted);
+    connect(&controller_, &ChatController::titles_changed, this, [this] {
+        const auto titles = controller_.titles();
+        kv_panel_->set_names(titles);
+        latency_panel_->set_names(titles);
+        setWindowTitle(titles.contains(current_) ? tr("%1 – Vitrine").arg(titles.value(current_))
+                                                 : QStringLiteral("Vitrine"));
+    });
+    connect(&controller_, &ChatController::request_started, latency_panel_,
+            &LatencyPanel::set_request_session);
+    connect(&controller_, &ChatController::live_changed, this,
+            [this, before = std::vector<qint64>()](const std::vector<qint64>& live) mutable {
+                for (const qint64 id : live) colors_.index_of(id);
+                for (const qint64 id : before)
+                    if (std::find(live.begin(), live.end(), id) == live.end()) colors_.release(id);
+                before = live;
+            });
+    connect(&store_, &StoreThread::notice, this, [this](const QString& text) {
+        page_->notices()->show_notice({Notice::Caution, text, {}, QStringLiteral("store"), 0});
+    });
+
+    connect(&worker_, &EngineWorker::snapshot, this,
+            [this](const std::shared_ptr<const KvSnapshot>& snapshot) {
+                iteration_ = snapshot->iteration;
+                kv_panel_->set_snapshot(snapshot);
+                if (worker_.paused()) top_bar_->show_paused(true, model_.valid(), iteration_);
+            });
+    connect(&worker_, &EngineWorker::records, this, &MainWindow::on_records);
+    connect(&worker_, &EngineWorker::figures, this,
+            [this](const EngineFigures& figures) { figures_ = figures; });
+    connect(&worker_, &EngineWorker::read_bandwidth, this, [this](double gb_s) { read_gb_s_ = gb_s; });
+    connect(&worker_, &EngineWorker::model_loaded, this, &MainWindow::on_loaded);
+    connect(&worker_, &EngineWorker::load_failed, this, &MainWindow::on_load_failed);
+    connect(&worker_, &EngineWorker::load_progress, this, [this](quint64 done, quint64 total) {
+        if (worker_.loading())
+            top_bar_->show_loading(QFileInfo(loading_path_).completeBaseName(),
+                                   total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 0);
+    });
+    connect(&worker_, &EngineWorker::engine_failed, this, [this](const Error& error) {
+        const QString path = model_.path;
+        model_ = {};
+        top_bar_->show_model({});
+        status_->set_model({});
+        kv_panel_->set_snapshot(nullptr);
+        update_composer();
+        update_empty_text();
+        page_->notices()->show_notice({Notice::Bad,
+                                       QString::fromStdString(error.message),
+                                       {{tr("Open the model again"), [this, path] { open_model(path); }}},
+                                       QStringLiteral("engine"),
+                                       0});
+    });
+    connect(&worker_, &EngineWorker::paused_changed, this,
+            [this](bool paused) { top_bar_->show_paused(paused, model_.valid(), iteration_); });
+    connect(top_bar_, &TopBar::pause_requested, &worker_, &EngineWorker::pause);
+    connect(top_bar_, &TopBar::step_requested, &worker_, &EngineWorker::step_once);
+    connect(top_bar_, &TopBar::run_requested, &worker_, &EngineWorker::resume);
+
+    setTabOrder(chat_list_->view(), page_->view());
+    setTabOrder(page_->view(), page_->composer());
+}
+
+void MainWindow::on_records(const std::vector<Record>& records) {
+    latency_panel_->append(records);
+    throughput_.append(records);
+    const auto steps = throughput_.steps_s();
+    std::optional<double> gb_s;
+    if (steps && figures_.weight_bytes_per_step > 0)
+        gb_s = *steps * static_cast<double>(figures_.weight_bytes_per_step) / 1e9;
+    status_->set_speed(throughput_.tok_s(), gb_s, read_gb_s_);
+    latency_panel_->set_bandwidth(gb_s.value_or(0), read_gb_s_);
+}
+
+qint64 MainWindow::start_chat() {
+    // An empty new chat that is there already serves as well.
+    if (const ChatModel* now = current_ != 0 ? controller_.chat(current_) : nullptr;
+        now != nullptr && now->rowCount() == 0 && now->loaded() && page_->composer()->empty() &&
+        controller_.list()->row_of(current_) < 0) {
+        chat_list_->select(0);
+        return current_;
+    }
+    const qint64 id = controller_.new_chat();
+    show_chat(id);
+    return id;
+}
+
+void MainWindow::show_chat(qint64 id) {
+    ChatModel* chat = controller_.chat(id);
+    if (chat == nullptr || id == current_) return;
+    keep_draft();
+    if (editing_ != 0) leave_edit();
+    current_ = id;
+    page_->view()->set_model(chat);
+    page_->composer()->set_text(chat->chat().draft);
+    page_->settings()->set_settings(chat->chat().settings);
+    page_->composer()->set_settings_summary(ChatSettingsCard::summary(chat->chat().settings));
+    chat_list_->select(id);
+    kv_panel_->set_selected(id);
+    latency_panel_->set_selected(id);
+    setWindowTitle(chat->chat().title.isEmpty() ? QStringLiteral("Vitrine")
+                                                : tr("%1 – Vitrine").arg(chat->chat().title));
+    page_->notices()->dismiss(QStringLiteral("not-sent"));
+    connect(chat, &QAbstractItemModel::modelReset, this, &MainWindow::ask_count, Qt::UniqueConnection);
+    update_empty_text();
+    update_composer();
+    ask_count();
+}
+
+void MainWindow::keep_draft() {
+    draft_timer_.stop();
+    if (editing_ != 0) return;
+    if (ChatModel* chat = controller_.chat(current_)) chat->set_draft(page_->composer()->text());
+}
+
+void MainWindow::leave_edit() {
+    if (editing_ == 0) return;
+    editing_ = 0;
+    page_->composer()->set_editing(false);
+    page_->composer()->set_text(std::exchange(kept_text_, {}));
+}
+
+void MainWindow::ask_count() {
+    if (!model_.valid() || !model_.has_template) {
+        page_->composer()->set_figures(-1, 0, model_.context);
+        return;
+    }
+    controller_.count(current_, page_->composer()->text());
+}
+
+void MainWindow::on_counted(qint64 chat, const CountAnswer& answer) {
+    if (chat != current_) return;
+    too_long_.clear();
+    if (answer.error) {
+        // Said when it is sent: while somebody is typing it would only disturb.
+        page_->composer()->set_figures(-1, answer.draft, model_.context);
+    } else {
+        page_->composer()->set_figures(answer.total, answer.draft, model_.context);
+        if (answer.total >= model_.context)
+            too_long_ = tr("Too long: %1 tokens, and the context holds %2 with room for an answer. Nothing "
+                           "is cut; shorten the "
+                           "message or begin a new chat.")
+                            .arg(count_text(answer.total), count_text(model_.context));
+    }
+    if (too_long_.isEmpty()) {
+        page_->notices()->dismiss(QStringLiteral("too-long"));
+    } else if (!page_->composer()->empty()) {
+        page_->notices()->show_notice({Notice::Caution, too_long_, {}, QStringLiteral("too-long"), 0});
+    }
+    update_composer();
+}
+
+void MainWindow::update_composer() {
+    Composer* composer = page_->composer();
+    composer->set_answering(controller_.answering(current_));
+    QString reason;
+    if (!model_.valid() && !worker_.loading()) {
+        reason = tr("No model is open. Open one first (Ctrl+O).");
+    } else if (model_.valid() && !model_.has_template) {
+        reason = tr("This model has no usable chat template.");
+    } else {
+        reason = too_long_;
+    }
+    composer->set_blocked(reason);
+    if (!model_.valid()) composer->set_figures(-1, 0, 0);
+}
+
+void MainWindow::on_not_sent(qint64 chat, const QString& text, const Error& error,
+                             const std::vector<Turn>& turns) {
+    if (!text.isEmpty()) {
+        if (chat == current_) {
+            const QString now = page_->composer()->text();
+            page_->composer()->set_text(now.isEmpty() ? text : text + QStringLiteral("\n\n") + now);
+        } else if (ChatModel* other = controller_.chat(chat)) {
+            other->set_draft(text);
+        }
+    }
+    Notice notice{Notice::Bad, {}, {}, QStringLiteral("not-sent"), 0};
+    QString why = QString::fromStdString(error.message);
+    if (!why.endsWith(u'.')) why += u'.';
+    notice.text = tr("Not sent: %1").arg(why);
+    if (!text.isEmpty()) notice.text += u' ' + tr("Your text is back in the field below.");
+    const auto retry_with = [this, chat](auto change) {
+        return [this, chat, change] {
+            ChatModel* model = controller_.chat(chat);
+            if (model == nullptr) return;
+            ChatSettings settings = model->chat().settings;
+            change(settings);
+            model->set_settings(settings);
+            if (chat != current_) return;
+            page_->settings()->set_settings(settings);
+            const QString again = page_->composer()->text();
+            if (again.trimmed().isEmpty()) return;
+            page_->composer()->clear();
+            controller_.send(chat, again);
+        };
+    };
+    if (error.kind == ErrorKind::Template) {
+        if (has_neighbours_of_one_role(turns))
+            notice.actions.push_back({tr("Join neighbouring messages and send"),
+                                      retry_with([](ChatSettings& s) { s.merge_turns = true; })});
+        if (!turns.empty() && turns.front().role == QLatin1String("system"))
+            notice.actions.push_back({tr("Put the system prompt into the first message and send"),
+                                      retry_with([](ChatSettings& s) { s.system_in_first_turn = true; })});
+    }
+    page_->notices()->show_notice(std::move(notice));
+    update_composer();
+    ask_count();
+}
+
+void MainWindow::remove_chat(qint64 id) {
+    const Chat* chat = controller_.list()->find(id);
+    if (chat == nullptr) return;
+    const QString title = ChatListModel::shown_title(*chat);
+    const int row = controller_.list()->row_of(id);
+    const bool was_current = id == current_;
+    controller_.remove(id);
+    colors_.release(id);
+    if (was_current) {
+        if (const int rows = controller_.list()->rowCount(); rows > 0) {
+            show_chat(
+                controller_.list()->index(std::min(row, rows - 1)).data(ChatListModel::IdRole).toLongLong());
+        } else {
+            start_chat();
+        }
+    }
+    page_->notices()->show_notice({Notice::Info,
+                                   tr("“%1” was deleted.").arg(title),
+                                   {{tr("Undo"),
+                                     [this, id] {
+                                         controller_.undo_remove(id);
+                                         show_chat(id);
+                                     }}},
+                                   QStringLiteral("deleted"),
+                                   12000});
+}
+
+void MainWindow::update_empty_text() {
+    QString heading = tr("Write a message below");
+    QString text;
+    if (worker_.loading()) {
+        heading = tr("Opening %1 …").arg(QFileInfo(loading_path_).completeBaseName());
+        text = tr("You can write already; the message is sent when the model is ready.");
+    } else if (!model_.valid()) {
+        heading = tr("No model is open");
+        text =
+            tr("Drop a .gguf file here, or open one with Ctrl+O. It stays where it is, and nothing you write "
+               "leaves this computer.");
+    } else if (!model_.has_template) {
+        heading = tr("%1 cannot chat").arg(model_.name);
+        text = model_.template_error.isEmpty()
+                   ? tr("The file has no chat template, so there is no way to tell how a conversation has to "
+                        "look. Its name would "
+                        "be a guess, and a wrong guess makes a model talk nonsense. Open another one with "
+                        "Ctrl+O.")
+                   : tr("Its chat template cannot be used: %1").arg(model_.template_error);
+    } else {
+        text = is_embedded_model(model_.path)
+                   ? tr("%1 answers: the small built-in model, fluent but without much knowledge. Open a "
+                        "better one with Ctrl+O.\n\n"
+                        "While it writes, the KV cache fills block by block on the right, and each token "
+                        "becomes a point on the "
+                        "time line. Begin a second chat with the same words to see blocks shared.")
+                         .arg(model_.name)
+                   : tr("%1 answers, on this computer. While it writes, the KV cache fills block by block on "
+                        "the right, and each "
+                        "token becomes a point on the time line. Begin a second chat with the same words to "
+                        "see blocks shared.")
+                         .arg(model_.name);
+    }
+    page_->view()->set_empty_text(heading, text);
+}
+
+void MainWindow::update_visibility() {
+    if (kv_panel_ == nullptr) return;
+    worker_.set_panels_visible(kv_panel_->isVisible());
+}
+
+void MainWindow::show_notices() {
+    const QStringList notices = settings_.take_notices();
+    if (!notices.isEmpty())
+        page_->notices()->show_notice(
+            {Notice::Caution, notices.join(u'\n'), {}, QStringLiteral("settings"), 0});
+}
+
+void MainWindow::set_theme(ThemeChoice choice) {
+    options_.dark.reset();
+    settings_.set_theme(choice);
+    apply_theme();
+}
+
+void MainWindow::apply_theme() {
+    const ThemeChoice choice = settings_.theme();
+    const bool dark = options_.dark.value_or(choice == ThemeChoice::Dark ||
+                                             (choice == ThemeChoice::System && system_dark_));
+    const double zoom = settings_.text_zoom();
+    apply(*qApp, dark ? Theme::dark(zoom) : Theme::light(zoom));
+}
+
+void MainWindow::changeEvent(QEvent* event) {
+    QMainWindow::changeEvent(event);
+    if (event->type() == QEvent::ActivationChange || event->type() == QEvent::WindowStateChange)
+        update_visibility();
+}
+
+void MainWindow::closeEvent(QCloseEvent* event) {
+    keep_draft();
+    controller_.shut_down();
+    if (!options_.scripted()) {
+        settings_.set_window(saveGeometry(), saveState(layout_version));
+        settings_.set_list_width(std::clamp(splitter_->sizes().value(0, 236), 160, 600));
+        settings_.set_last_chat(current_);
+    }
+    settings_.sync();
+    store_.flush();
+    event->accept();
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+    for (const QUrl& url : event->mimeData()->urls())
+        if (url.isLocalFile()) return event->acceptProposedAction();
+}
+
+void MainWindow::dropEvent(QDropEvent* event) {
+    for (const QUrl& url : event->mimeData()->urls()) {
+        if (!url.isLocalFile()) continue;
+        if (url.toLocalFile().endsWith(QLatin1String(".gguf"), Qt::CaseInsensitive))
+            return open_model(url.toLocalFile());
+    }
+    QCoreApplication::sendEvent(page_->composer(), event);
+}
+
+}  // namespace vitrine::ui

@@ -1,0 +1,214 @@
+// MainWindow: menu, shortcuts, what stands under F1.
+#include <algorithm>
+
+#include <QActionGroup>
+#include <QApplication>
+#include <QClipboard>
+#include <QDesktopServices>
+#include <QDialog>
+#include <QDialogButtonBox>
+#include <QDir>
+#include <QDockWidget>
+#include <QGridLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QListView>
+#include <QMenu>
+#include <QMessageBox>
+#include <QShortcut>
+#include <QToolButton>
+#include <QUrl>
+#include <QVBoxLayout>
+
+#include "ui/chat/chat_list.h"
+#include "ui/chat/chat_page.h"
+#include "ui/chat/chat_settings_card.h"
+#include "ui/chat/chat_view.h"
+#include "ui/chat/composer.h"
+#include "ui/settings/theme.h"
+#include "ui/window/main_window.h"
+#include "ui/window/status_strip.h"
+#include "ui/window/top_bar.h"
+
+namespace vitrine::ui {
+
+QAction* MainWindow::add_action(QMenu* menu, const QString& text, const QKeySequence& keys,
+                                std::function<void()> run) {
+    auto* action = new QAction(text, this);
+    action->setShortcut(keys);
+    connect(action, &QAction::triggered, this, [run = std::move(run)] { run(); });
+    addAction(action);  // the shortcut works while the menu is closed
+    if (menu != nullptr) menu->addAction(action);
+    if (!keys.isEmpty()) listed_.push_back(action);
+    return action;
+}
+
+void MainWindow::build_actions() {
+    auto* menu = new QMenu(this);
+    add_action(menu, tr("New chat"), QKeySequence::New, [this] {
+        start_chat();
+        page_->composer()->focus();
+    });
+    add_action(menu, tr("Open a model…"), QKeySequence::Open, [this] { choose_file(); });
+    add_action(menu, tr("Search chats"), QKeySequence(tr("Ctrl+K")), [this] {
+        chat_list_->search()->setFocus();
+        chat_list_->search()->selectAll();
+    });
+    menu->addSeparator();
+
+    QMenu* chat = menu->addMenu(tr("Chat"));
+    add_action(chat, tr("Settings of this chat"), QKeySequence(tr("Ctrl+,")), [this] {
+        const bool show = page_->settings()->isHidden();
+        page_->show_settings(show);
+        if (!show) page_->composer()->focus();
+    });
+    add_action(chat, tr("Regenerate the last answer"), QKeySequence(tr("Ctrl+R")), [this] {
+        const ChatModel* model = controller_.chat(current_);
+        if (model != nullptr && model->rowCount() > 0 &&
+            model->message(model->rowCount() - 1).role == Role::Assistant)
+            controller_.regenerate(current_, model->message(model->rowCount() - 1).id);
+    });
+    add_action(chat, tr("Copy the last answer"), QKeySequence(tr("Ctrl+Shift+C")), [this] {
+        const ChatModel* model = controller_.chat(current_);
+        for (int row = model ? model->rowCount() - 1 : -1; row >= 0; --row)
+            if (model->message(row).role == Role::Assistant)
+                return page_->view()->copy_message(model->message(row).id);
+    });
+    add_action(chat, tr("Rename"), QKeySequence(Qt::Key_F2), [this] {
+        if (const QModelIndex index = chat_list_->view()->currentIndex(); index.isValid())
+            chat_list_->view()->edit(index);
+    });
+    add_action(chat, tr("Delete"), QKeySequence(tr("Ctrl+Shift+Backspace")),
+               [this] { remove_chat(current_); });
+    chat->addSeparator();
+    add_action(chat, tr("Chat before"), QKeySequence(tr("Ctrl+PgUp")), [this] { step_chat(-1); });
+    add_action(chat, tr("Chat after"), QKeySequence(tr("Ctrl+PgDown")), [this] { step_chat(1); });
+
+    QMenu* view = menu->addMenu(tr("View"));
+    int number = 1;
+    for (QDockWidget* dock : {kv_dock_, latency_dock_}) {
+        QAction* toggle = dock->toggleViewAction();
+        toggle->setShortcut(QKeySequence(QStringLiteral("Ctrl+%1").arg(number++)));
+        addAction(toggle);
+        view->addAction(toggle);
+        listed_.push_back(toggle);
+    }
+    add_action(view, tr("Panels as in the beginning"), {}, [this] {
+        restoreState(first_layout_, 1);
+        resizeDocks({kv_dock_}, {current_theme().metrics.docks}, Qt::Horizontal);
+    });
+    view->addSeparator();
+    QMenu* themes = view->addMenu(tr("Theme"));
+    auto* group = new QActionGroup(this);
+    const std::pair<QString, ThemeChoice> choices[] = {{tr("As the desktop"), ThemeChoice::System},
+                                                       {tr("Light"), ThemeChoice::Light},
+                                                       {tr("Dark"), ThemeChoice::Dark}};
+    for (const auto& [name, choice] : choices) {
+        QAction* action = themes->addAction(name, this, [this, choice = choice] { set_theme(choice); });
+        action->setCheckable(true);
+        action->setChecked(settings_.theme() == choice);
+        group->addAction(action);
+    }
+    add_action(view, tr("Larger text"), QKeySequence::ZoomIn, [this] { zoom_text(1.1); });
+    add_action(view, tr("Smaller text"), QKeySequence::ZoomOut, [this] { zoom_text(1 / 1.1); });
+    add_action(view, tr("Text as in the beginning"), QKeySequence(tr("Ctrl+0")), [this] { zoom_text(0); });
+
+    QMenu* engine = menu->addMenu(tr("Engine"));
+    add_action(engine, tr("Pause"), QKeySequence(Qt::Key_F6), [this] { worker_.pause(); });
+    add_action(engine, tr("One iteration"), QKeySequence(Qt::Key_F7), [this] { worker_.step_once(); });
+    add_action(engine, tr("Run"), QKeySequence(Qt::Key_F8), [this] { worker_.resume(); });
+
+    menu->addSeparator();
+    add_action(menu, tr("Open the data folder"), {},
+               [this] { QDesktopServices::openUrl(QUrl::fromLocalFile(folder_)); });
+    add_action(menu, tr("Keyboard shortcuts"), QKeySequence(Qt::Key_F1), [this] { show_shortcuts(); });
+    add_action(menu, tr("About Vitrine"), {}, [this] { show_about(); });
+    menu->addSeparator();
+    add_action(menu, tr("Quit"), QKeySequence::Quit, [this] { close(); });
+    top_bar_->menu_button()->setMenu(menu);
+    add_action(nullptr, tr("Menu"), QKeySequence(Qt::Key_F10),
+               [this] { top_bar_->menu_button()->showMenu(); });
+
+    // Esc: the innermost thing that is open.
+    add_action(nullptr, tr("Stop the answer"), QKeySequence(Qt::Key_Escape), [this] {
+        if (!page_->settings()->isHidden()) {
+            page_->show_settings(false);
+            page_->composer()->focus();
+        } else if (page_->composer()->editing()) {
+            leave_edit();
+        } else {
+            controller_.stop(current_);
+        }
+    });
+}
+
+void MainWindow::step_chat(int by) {
+    const int rows = controller_.list()->rowCount();
+    if (rows == 0) return;
+    const int row = controller_.list()->row_of(current_);
+    const int next = row < 0 ? 0 : std::clamp(row + by, 0, rows - 1);
+    show_chat(controller_.list()->index(next).data(ChatListModel::IdRole).toLongLong());
+}
+
+void MainWindow::zoom_text(double factor) {
+    const double zoom = factor == 0 ? 1.0 : std::clamp(settings_.text_zoom() * factor, 0.7, 2.5);
+    settings_.set_text_zoom(zoom);
+    apply_theme();
+}
+
+void MainWindow::show_shortcuts() {
+    QDialog dialog(this);
+    dialog.setWindowTitle(tr("Keyboard shortcuts"));
+    auto* column = new QVBoxLayout(&dialog);
+    column->setContentsMargins(20, 16, 20, 16);
+    auto* grid = new QGridLayout;
+    grid->setHorizontalSpacing(32);
+    grid->setVerticalSpacing(6);
+    std::vector<std::pair<QString, QString>> rows = {{tr("Send"), tr("Enter")},
+                                                     {tr("New line"), tr("Shift+Enter")}};
+    for (const QAction* action : listed_)
+        rows.emplace_back(action->text().remove(u'…'), action->shortcut().toString(QKeySequence::NativeText));
+    const int half = (static_cast<int>(rows.size()) + 1) / 2;
+    for (int i = 0; i < static_cast<int>(rows.size()); ++i) {
+        const auto& [what, keys] = rows[static_cast<std::size_t>(i)];
+        auto* label = new QLabel(what, &dialog);
+        auto* value = new QLabel(keys, &dialog);
+        value->setProperty("role", "second");
+        grid->addWidget(label, i % half, i / half * 2);
+        grid->addWidget(value, i % half, i / half * 2 + 1);
+    }
+    column->addLayout(grid);
+    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, &dialog);
+    connect(buttons, &QDialogButtonBox::rejected, &dialog, &QDialog::reject);
+    column->addSpacing(8);
+    column->addWidget(buttons);
+    dialog.exec();
+}
+
+void MainWindow::show_about() {
+    QMessageBox box(this);
+    box.setWindowTitle(tr("About Vitrine"));
+    box.setTextFormat(Qt::PlainText);
+    box.setText(tr("Vitrine %1").arg(QStringLiteral(VITRINE_VERSION)));
+    const QString diagnostics =
+        tr("Vitrine %1, Qt %2\nModel: %3\nDevice: %4\nData: %5")
+            .arg(QStringLiteral(VITRINE_VERSION), QString::fromLatin1(qVersion()),
+                 model_.valid() ? model_.name + u' ' + model_.format : tr("none"),
+                 model_.valid() ? model_.device : tr("none"), QDir::toNativeSeparators(folder_));
+    box.setInformativeText(tr("Chat with a local language model and see the engine that answers. Nothing "
+                              "leaves this computer.\n\n"
+                              "Apache License 2.0. Uses Qt (LGPL 3), Google Highway (Apache 2.0), PCRE2 "
+                              "(BSD), ICU (Unicode), nlohmann-json (MIT), "
+                              "CLI11 (BSD), xxHash (BSD), SQLite (public domain).\n\n"
+                              "Chats and settings lie in %1. Delete that folder to remove them.")
+                               .arg(QDir::toNativeSeparators(folder_)));
+    QPushButton* copy = box.addButton(tr("Copy diagnostics"), QMessageBox::ActionRole);
+    box.addButton(QMessageBox::Close);
+    box.exec();
+    if (box.clickedButton() == static_cast<QAbstractButton*>(nullptr)) return;
+    if (box.clickedButton()->text() == tr("Copy diagnostics"))
+        QApplication::clipboard()->setText(diagnostics);
+    Q_UNUSED(copy);
+}
+
+}  // namespace vitrine::ui

@@ -1,0 +1,65 @@
+#include "ui/window/model_finder.h"
+
+#include <QCoreApplication>
+#include <QDir>
+#include <QFileInfo>
+#include <QStandardPaths>
+
+namespace vitrine::ui {
+
+QString models_folder() {
+    return QDir(QStandardPaths::writableLocation(QStandardPaths::GenericDataLocation))
+        .filePath(QStringLiteral("vitrine/models"));
+}
+
+QString default_model_path() {
+    return QDir(models_folder()).filePath(QStringLiteral("SmolLM2-135M-Instruct.Q4_1.gguf"));
+}
+
+QString embedded_model_path() {
+    const QString installed = QDir(QCoreApplication::applicationDirPath())
+                                  .filePath(QStringLiteral("../share/vitrine/models/draft16m-q8_0.gguf"));
+    for (const QString& path : {QDir::cleanPath(installed), QStringLiteral(VITRINE_EMBEDDED_MODEL)})
+        if (QFileInfo(path).isFile()) return path;
+    return {};
+}
+
+bool is_embedded_model(const QString& path) {
+    const QString embedded = embedded_model_path();
+    return !embedded.isEmpty() && QFileInfo(path) == QFileInfo(embedded);
+}
+
+std::vector<FoundModel> installed_models() {
+    std::vector<FoundModel> found;
+    const QDir folder(models_folder());
+    for (const QFileInfo& file : folder.entryInfoList(
+             {QStringLiteral("*.gguf")}, QDir::Files | QDir::Readable, QDir::Name | QDir::IgnoreCase))
+        if (file.exists()) found.push_back({file.absoluteFilePath(), file.completeBaseName(), file.size()});
+    return found;
+}
+
+StartModel choose_start_model(const QString& asked, const QString& last, const QString& unfinished) {
+    StartModel start;
+    if (!asked.isEmpty()) {
+        start.path = asked;  // somebody wants exactly this one, now
+        return start;
+    }
+    QString candidate;
+    if (!last.isEmpty()) {
+        if (QFileInfo(last).isFile()) {
+            candidate = last;
+        } else {
+            start.missing = last;
+        }
+    }
+    if (candidate.isEmpty() && QFileInfo(default_model_path()).isFile()) candidate = default_model_path();
+    if (candidate.isEmpty()) candidate = embedded_model_path();
+    if (!candidate.isEmpty() && candidate == unfinished) {
+        start.held_back = candidate;
+        return start;
+    }
+    start.path = candidate;
+    return start;
+}
+
+}  // namespace vitrine::ui

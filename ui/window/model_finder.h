@@ -1,0 +1,32 @@
+// Which model files there are, and which one to open at the start.
+#pragma once
+
+#include <vector>
+
+#include <QString>
+#include <QStringList>
+
+namespace vitrine::ui {
+
+QString models_folder();        // $XDG_DATA_HOME/vitrine/models
+QString default_model_path();   // in it; may not exist
+QString embedded_model_path();  // installed, or in the source tree; empty: not there
+bool is_embedded_model(const QString& path);
+
+struct FoundModel {
+    QString path;
+    QString name;
+    qint64 bytes = 0;
+};
+// The .gguf files directly in the models folder, by name. Links that lead nowhere and folders are left out.
+std::vector<FoundModel> installed_models();
+
+struct StartModel {
+    QString path;       // empty: none to open
+    QString missing;    // the one used last is not there any more
+    QString held_back;  // would have been opened, but the program ended while loading it
+};
+// In this order: what was asked for, used last, default, embedded.
+StartModel choose_start_model(const QString& asked, const QString& last, const QString& unfinished);
+
+}  // namespace vitrine::ui
