@@ -25,6 +25,20 @@ struct Spec {
     char type = 0;
 };
 
+// A float with a precision but no type: as 'g', with a digit behind the point, and with an exponent already
+// where all the digits stand in front of it.
+std::string short_float(double value, int precision, bool alternate) {
+    std::string general = format_float(value, 'g', precision, alternate);
+    if (!std::isfinite(value) || general.find('e') != std::string::npos) return general;
+    if (alternate || general.find('.') != std::string::npos) return general;
+    if (general.size() < static_cast<std::size_t>(precision)) return general + ".0";
+    std::string scientific = format_float(value, 'e', precision - 1);
+    const std::size_t e = scientific.find('e');
+    if (scientific.find('.') == std::string::npos) return scientific;
+    const std::size_t last = scientific.find_last_not_of("0.", e - 1);
+    return scientific.substr(0, last + 1) + scientific.substr(e);
+}
+
 bool is_align(char c) { return c == '<' || c == '>' || c == '=' || c == '^'; }
 
 class BraceFormat {
@@ -298,15 +312,8 @@ class BraceFormat {
         if (spec.type == 0 && spec.precision < 0) {
             digits = float_repr(magnitude);
         } else if (spec.type == 0) {
-            // As 'g', but with a digit behind the point.
-            digits = format_float(magnitude, 'g', static_cast<int>(std::max<std::int64_t>(1, spec.precision)),
-                                  spec.alternate);
-            if (std::isfinite(magnitude) && digits.find_first_of(".e") == std::string::npos) {
-                digits = digits.size() < static_cast<std::size_t>(std::max<std::int64_t>(1, spec.precision))
-                             ? digits + ".0"
-                             : format_float(magnitude, 'e',
-                                            static_cast<int>(std::max<std::int64_t>(0, spec.precision - 1)));
-            }
+            digits = short_float(magnitude, static_cast<int>(std::max<std::int64_t>(1, spec.precision)),
+                                 spec.alternate);
         } else if (std::string_view("eEfFgG%").find(spec.type) != std::string_view::npos) {
             digits = format_float(magnitude, spec.type == '%' ? 'f' : spec.type,
                                   static_cast<int>(spec.precision < 0 ? 6 : spec.precision), spec.alternate);

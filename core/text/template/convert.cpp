@@ -198,22 +198,44 @@ std::string float_repr(double value) {
     return out;
 }
 
+namespace {
+
+std::string put_float(double value, std::chars_format format, int precision) {
+    std::string out(static_cast<std::size_t>(precision) + 350, '\0');
+    const auto made = std::to_chars(out.data(), out.data() + out.size(), value, format, precision);
+    out.resize(static_cast<std::size_t>(made.ptr - out.data()));
+    return out;
+}
+
+// "%#g": the shorter of both notations as ever, but with all its digits.
+std::string put_all_digits(double value, int precision) {
+    std::string scientific = put_float(value, std::chars_format::scientific, precision - 1);
+    int exponent = 0;
+    std::string_view digits = std::string_view(scientific).substr(scientific.find('e') + 1);
+    if (digits.starts_with('+')) digits.remove_prefix(1);
+    std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
+    if (exponent < -4 || exponent >= precision) return scientific;
+    return put_float(value, std::chars_format::fixed, precision - 1 - exponent);
+}
+
+}  // namespace
+
 std::string format_float(double value, char letter, int precision, bool alternate) {
     const bool capital = letter >= 'A' && letter <= 'Z';
     const char kind = static_cast<char>(letter | 0x20);
     std::string out;
     if (std::isnan(value) || std::isinf(value)) {
         out = std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
+    } else if (kind == 'g') {
+        precision = std::max(1, precision);
+        out = alternate ? put_all_digits(value, precision)
+                        : put_float(value, std::chars_format::general, precision);
     } else {
-        if (kind == 'g' && precision == 0) precision = 1;
-        out.resize(static_cast<std::size_t>(precision) + 350);
-        const auto format = kind == 'e'   ? std::chars_format::scientific
-                            : kind == 'f' ? std::chars_format::fixed
-                                          : std::chars_format::general;
-        const auto made = std::to_chars(out.data(), out.data() + out.size(), value, format, precision);
-        out.resize(static_cast<std::size_t>(made.ptr - out.data()));
-        if (alternate && out.find('.') == std::string::npos)
-            out.insert(std::min(out.find('e'), out.size()), ".");
+        out = put_float(value, kind == 'e' ? std::chars_format::scientific : std::chars_format::fixed,
+                        precision);
+    }
+    if (alternate && std::isfinite(value) && out.find('.') == std::string::npos) {
+        out.insert(std::min(out.find('e'), out.size()), ".");
     }
     if (capital) {
         for (char& c : out) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 32 : c);
@@ -268,7 +290,7 @@ Text to_text(Machine& machine, const Value& value) {
         case Kind::Macro: {
             const Stmt& definition = value.as<MacroObject>().definition;
             return Text(definition.kind == StmtKind::Macro ? "<Macro " + quote(definition.text) + ">"
-                                                           : std::string("<Macro None>"));
+                                                           : std::string("<Macro anonymous>"));
         }
         case Kind::Loop: {
             auto& loop = value.as<LoopObject>();

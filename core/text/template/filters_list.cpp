@@ -134,87 +134,83 @@ Value sum_filter(Machine& machine, const Value& value, const Arguments& argument
     return total;
 }
 
-struct Batches final : IteratorObject {
-    using IteratorObject::IteratorObject;
-    bool next(Machine& machine, Value& item) override {
-        if (!started) {
-            started = true;
-            if (!collect(machine, source, items)) return false;
-            // Jinja hands out the empty batch that is full from the start.
-            if (size == 0 && !items.empty()) {
-                item = machine.list({});
-                return !machine.failed();
-            }
-        }
-        if (machine.failed() || at >= items.size()) return false;
-        const std::size_t left = items.size() - at;
-        const std::size_t taken = size <= 0 ? left : std::min(left, static_cast<std::size_t>(size));
-        const auto begin = items.begin() + static_cast<std::ptrdiff_t>(at);
-        Values batch(begin, begin + static_cast<std::ptrdiff_t>(taken));
-        at += taken;
-        if (!fill.is_missing() && !fill.is_none() && static_cast<std::int64_t>(taken) < size) {
-            if (!machine.fits_items(static_cast<std::uint64_t>(size))) return false;
-            batch.resize(static_cast<std::size_t>(size), fill);
-        }
-        item = machine.list(std::move(batch));
-        return !machine.failed();
-    }
-    Value source, fill;
-    std::int64_t size = 1;
+Values part_of(const Values& items, std::size_t begin, std::size_t size) {
+    const auto first = items.begin() + static_cast<std::ptrdiff_t>(begin);
+    return {first, first + static_cast<std::ptrdiff_t>(size)};
+}
+
+bool make_batches(Machine& machine, const Value& source, std::int64_t size, const Value& fill,
+                  Values& batches) {
     Values items;
-    std::size_t at = 0;
-    bool started = false;
-};
+    if (!collect(machine, source, items) || items.empty()) return false;
+    // Jinja hands out the empty batch that is full from the start; and a negative size is never reached.
+    if (size == 0) batches.push_back(machine.list({}));
+    const std::size_t each = size <= 0 ? items.size() : static_cast<std::size_t>(size);
+    for (std::size_t at = 0; at < items.size() && machine.tick(); at += std::min(each, items.size() - at)) {
+        Values batch = part_of(items, at, std::min(each, items.size() - at));
+        if (!fill.is_missing() && !fill.is_none() && size > 0 && batch.size() < each) {
+            if (!machine.fits_items(each)) return false;
+            batch.resize(each, fill);
+        }
+        batches.push_back(machine.list(std::move(batch)));
+    }
+    return !machine.failed();
+}
 
 Value batch_filter(Machine& machine, const Value& value, const Arguments& arguments) {
     Bound bound(machine, arguments, "batch", {"linecount", "fill_with"}, 1);
     const std::int64_t size = bound.ok() ? bound.integer(0, 1) : 0;
     if (!bound.ok()) return {};
-    Value result = machine.make<Batches>("generator");
-    auto& batches = result.as<Batches>();
-    batches.depth = static_cast<std::uint16_t>(std::max(value.depth(), bound[1].depth()) + 1);
-    batches.source = value;
-    batches.size = size;
-    batches.fill = bound[1];
-    machine.check_object(result);
-    return result;
+    const Value fill = bound[1];
+    return generator(machine, value, {fill}, [size, fill](Machine& m, const Value& source, Values& batches) {
+        return make_batches(m, source, size, fill, batches);
+    });
+}
+
+bool make_slices(Machine& machine, const Value& source, std::int64_t slices, const Value& fill,
+                 Values& parts) {
+    Values items;
+    if (!collect(machine, source, items)) return false;
+    if (slices == 0) machine.fail("integer division or modulo by zero");
+    if (slices <= 0 || !machine.fits_items(static_cast<std::uint64_t>(slices))) return false;
+    const auto count = static_cast<std::size_t>(slices);
+    const std::size_t each = items.size() / count;
+    const std::size_t longer = items.size() % count;
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < count && machine.tick(); ++i) {
+        Values part = part_of(items, at, each + (i < longer ? 1 : 0));
+        at += part.size();
+        if (!fill.is_missing() && !fill.is_none() && i >= longer) part.push_back(fill);
+        parts.push_back(machine.list(std::move(part)));
+    }
+    return !machine.failed();
 }
 
 Value slice_filter(Machine& machine, const Value& value, const Arguments& arguments) {
     Bound bound(machine, arguments, "slice", {"slices", "fill_with"}, 1);
     const std::int64_t slices = bound.ok() ? bound.integer(0, 1) : 0;
-    Values items;
-    if (!bound.ok() || !collect(machine, value, items)) return {};
-    if (slices == 0) return machine.fail("integer division or modulo by zero");
-    if (slices < 0) return iterator_over(machine, {}, "generator");
-    if (!machine.fits_items(static_cast<std::uint64_t>(slices))) return {};
-    const auto count = static_cast<std::size_t>(slices);
-    const std::size_t each = items.size() / count;
-    const std::size_t longer = items.size() % count;
-    Values parts;
-    std::size_t at = 0;
-    for (std::size_t i = 0; i < count && machine.tick(); ++i) {
-        const std::size_t size = each + (i < longer ? 1 : 0);
-        Values part(items.begin() + static_cast<std::ptrdiff_t>(at),
-                    items.begin() + static_cast<std::ptrdiff_t>(at + size));
-        at += size;
-        if (bound.given(1) && !bound[1].is_none() && i >= longer) part.push_back(bound[1]);
-        parts.push_back(machine.list(std::move(part)));
-    }
-    return iterator_over(machine, std::move(parts), "generator");
+    if (!bound.ok()) return {};
+    const Value fill = bound[1];
+    return generator(machine, value, {fill}, [slices, fill](Machine& m, const Value& source, Values& parts) {
+        return make_slices(m, source, slices, fill, parts);
+    });
 }
 
 Value items_filter(Machine& machine, const Value& value, const Arguments& arguments) {
     const Bound bound(machine, arguments, "items", {});
     if (!bound.ok()) return {};
-    if (value.is_undefined()) return iterator_over(machine, {}, "generator");
-    if (!value.is(Kind::Dict)) return machine.fail("Can only get item pairs from a mapping.");
-    Values pairs;
-    for (const auto& [key, item] : value.as<DictObject>().entries) {
-        pairs.push_back(machine.tuple({key, item}));
-        if (!machine.tick()) return {};
-    }
-    return iterator_over(machine, std::move(pairs), "generator");
+    return generator(machine, value, {}, [](Machine& m, const Value& source, Values& pairs) {
+        if (source.is_undefined()) return true;
+        if (!source.is(Kind::Dict)) {
+            m.fail("Can only get item pairs from a mapping.");
+            return false;
+        }
+        for (const auto& [key, item] : source.as<DictObject>().entries) {
+            pairs.push_back(m.tuple({key, item}));
+            if (!m.tick()) return false;
+        }
+        return true;
+    });
 }
 
 Value attr_filter(Machine& machine, const Value& value, const Arguments& arguments) {

@@ -154,7 +154,7 @@ Value unique_filter(Machine& machine, const Value& value, const Arguments& argum
     if (!bound.ok()) return {};
     Value result = machine.make<UniqueItems>("generator");
     auto& unique = result.as<UniqueItems>();
-    unique.depth = static_cast<std::uint16_t>(value.depth() + 1);
+    unique.nest(value);
     unique.source = value;
     unique.case_sensitive = bound.truth(0, false);
     unique.path.parse(machine, bound[1]);

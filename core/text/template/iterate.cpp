@@ -1,5 +1,7 @@
 #include "core/text/template/iterate.h"
 
+#include <utility>
+
 #include "core/text/template/convert.h"
 #include "core/text/template/machine.h"
 #include "core/text/template/unicode.h"
@@ -10,14 +12,34 @@ namespace {
 struct ListedItems final : IteratorObject {
     ListedItems(Heap& h, Values v, const char* t) : IteratorObject(h, t), items(std::move(v)) {
         charge(items.size() * sizeof(Value));
-        for (const Value& item : items)
-            depth = std::max<std::uint16_t>(depth, static_cast<std::uint16_t>(item.depth() + 1));
+        for (const Value& item : items) nest(item);
     }
     bool next(Machine& machine, Value& item) override {
         if (position >= items.size() || !machine.tick()) return false;
         item = items[position++];
         return true;
     }
+    Values items;
+    std::size_t position = 0;
+};
+
+struct Deferred final : IteratorObject {
+    Deferred(Heap& h, const Value& s, Produce p)
+        : IteratorObject(h, "generator"), source(s), produce(std::move(p)) {
+        nest(s);
+    }
+    bool next(Machine& machine, Value& item) override {
+        if (produce) {
+            const Produce first = std::exchange(produce, nullptr);
+            if (!first(machine, source, items)) return false;
+            charge(items.size() * sizeof(Value));
+        }
+        if (machine.failed() || position >= items.size() || !machine.tick()) return false;
+        item = items[position++];
+        return true;
+    }
+    Value source;
+    Produce produce;
     Values items;
     std::size_t position = 0;
 };
@@ -57,7 +79,7 @@ bool Cursor::next(Machine& machine, Value& item) {
             if (position_ >= string.text.size()) return false;
             const std::size_t begin = position_;
             next_code_point(string.text.bytes, position_);
-            item = machine.string(string.text.slice(begin, position_), string.markup);
+            item = machine.string(string.text.slice(begin, position_));
             return !machine.failed();
         }
         case Kind::List:
@@ -127,6 +149,14 @@ Value view_item(Machine& machine, const DictViewObject& view, std::size_t entry)
 
 std::int64_t range_item(const RangeObject& range, std::int64_t index) {
     return range.begin + index * range.step;
+}
+
+Value generator(Machine& machine, const Value& source, const Values& held, Produce produce) {
+    Value result = machine.make<Deferred>(source, std::move(produce));
+    if (machine.failed()) return {};
+    for (const Value& value : held) result.object()->nest(value);
+    machine.check_object(result);
+    return result;
 }
 
 Value iterator_over(Machine& machine, Values items, const char* type_name) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "core/text/template/value.h"
 
@@ -29,6 +30,9 @@ bool collect(Machine& machine, const Value& value, Values& items);
 Value view_item(Machine& machine, const DictViewObject& view, std::size_t entry);
 // An item of a range, by its checked index.
 std::int64_t range_item(const RangeObject& range, std::int64_t index);
+// A generator that makes its items from the source when the first one is asked for; held: what else it keeps.
+using Produce = std::function<bool(Machine& machine, const Value& source, Values& items)>;
+Value generator(Machine& machine, const Value& source, const Values& held, Produce produce);
 // Iterates over values that are already there.
 Value iterator_over(Machine& machine, Values items, const char* type_name);
 

@@ -274,7 +274,7 @@ void Machine::enter(const Frame& frame, Activation& scope) {
 LoopObject::LoopObject(Heap& h, const Value& items, std::int64_t level)
     : Object(h, Kind::Loop), iterable(items), depth0(level) {
     charge(sizeof(*this));
-    depth = static_cast<std::uint16_t>(items.depth() + 1);
+    nest(items);
 }
 
 bool LoopObject::peek(Machine& machine) {

@@ -156,6 +156,7 @@ class Machine {
     Flow run_loop(const Stmt& statement, const Value& iterable, Activation& scope, std::int64_t depth0,
                   const std::shared_ptr<Activation>& outer);
     void print(const Value& value);
+    void print_text(const Value& value);
 
     // Expressions (machine_expressions.cpp).
     Value constant(const Expr& expr);

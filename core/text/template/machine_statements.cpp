@@ -22,7 +22,7 @@ class Redirect {
 struct FilteredItems final : IteratorObject {
     FilteredItems(Heap& h, const Stmt& s, std::shared_ptr<Activation> a, const Value& items)
         : IteratorObject(h, "generator"), statement(s), activation(std::move(a)) {
-        depth = static_cast<std::uint16_t>(items.depth() + 1);
+        nest(items);
     }
     bool next(Machine& machine, Value& item) override {
         while (cursor.next(machine, item)) {
@@ -84,6 +84,13 @@ void Machine::print(const Value& value) {
     tick_bytes(out_->size() - before);
 }
 
+// What a filter or call block makes must be text already, as in Jinja.
+void Machine::print_text(const Value& value) {
+    if (!failed_ && !value.is_string())
+        fail("expected a string for the output, " + type_name(value) + " found");
+    print(value);
+}
+
 void Machine::run_output(const Stmt& s, Activation& scope) {
     for (const Expr* value : s.values) {
         print(evaluate(*value, scope));
@@ -138,7 +145,7 @@ Machine::Flow Machine::run_filter_block(const Stmt& s, Activation& scope) {
     const Text* before = std::exchange(filter_input_, &text);
     const Value value = evaluate(*s.expression, scope);
     filter_input_ = before;
-    print(value);
+    print_text(value);
     return Flow::Next;
 }
 
@@ -165,7 +172,7 @@ void Machine::define_macro(const Stmt& s, Activation& scope) {
 
 void Machine::run_call_block(const Stmt& s, Activation& scope) {
     const Value caller = make<MacroObject>(s, keep(scope));
-    if (!failed_) print(call_expression(*s.expression, scope, &caller));
+    if (!failed_) print_text(call_expression(*s.expression, scope, &caller));
 }
 
 Machine::Flow Machine::run_for(const Stmt& s, Activation& scope) {

@@ -51,8 +51,8 @@ class PercentFormat {
     PercentFormat(Machine& machine, const Text& format, const Value& values)
         : machine_(machine), format_(format), values_(values) {
         is_tuple_ = values.is(Kind::Tuple);
-        is_mapping_ =
-            !is_tuple_ && (values.is(Kind::Dict) || values.is(Kind::List) || values.is(Kind::Range));
+        is_mapping_ = !is_tuple_ && (values.is(Kind::Dict) || values.is(Kind::List) ||
+                                     values.is(Kind::Range) || values.is_undefined());
     }
 
     Text run() {
@@ -133,6 +133,7 @@ class PercentFormat {
         if (depth > 0) return machine_.fail("incomplete format key");
         if (!is_mapping_) return machine_.fail("format requires a mapping");
         const std::string key = format_.bytes.substr(begin, at_ - 1 - begin);
+        if (values_.is_undefined()) return machine_.fail_undefined(values_);
         if (!values_.is(Kind::Dict)) return machine_.fail("list indices must be integers or slices, not str");
         const auto& dict = values_.as<DictObject>();
         const std::int64_t entry = dict.find(key);

@@ -124,7 +124,7 @@ std::vector<Text> split_space(const Text& text, std::int64_t most, bool from_rig
             }
             if (at >= bytes.size()) return parts;
             if (left-- == 0) {
-                parts.push_back(strip(text.slice(at, bytes.size()), Side::Right));
+                parts.push_back(text.slice(at, bytes.size()));
                 return parts;
             }
             const std::size_t begin = at;
@@ -145,7 +145,7 @@ std::vector<Text> split_space(const Text& text, std::int64_t most, bool from_rig
         while (end > 0 && is_space_before(end)) end = previous_position(bytes, end);
         if (end == 0) break;
         if (left-- == 0) {
-            parts.push_back(strip(text.slice(0, end), Side::Left));
+            parts.push_back(text.slice(0, end));
             break;
         }
         std::size_t begin = end;

@@ -23,9 +23,7 @@ std::size_t StringObject::length() const {
 
 SequenceObject::SequenceObject(Heap& h, Kind k, Values v) : Object(h, k), items(std::move(v)) {
     charge(sizeof(*this) + items.capacity() * sizeof(Value));
-    std::uint16_t deepest = 0;
-    for (const Value& item : items) deepest = std::max(deepest, item.depth());
-    depth = static_cast<std::uint16_t>(deepest + 1);
+    for (const Value& item : items) nest(item);
 }
 
 const Value* NamespaceObject::find(std::string_view name) const {
@@ -94,8 +92,8 @@ std::int64_t DictObject::find(std::string_view key) const {
 void DictObject::set(Machine& machine, Value key, Value value) {
     const std::int64_t known = find(machine, key);
     if (machine.failed()) return;
-    const auto inner = static_cast<std::uint16_t>(std::max(key.depth(), value.depth()) + 1);
-    depth = std::max(depth, inner);
+    nest(key);
+    nest(value);
     if (known >= 0) {
         entries[static_cast<std::size_t>(known)].second = std::move(value);
         return;

@@ -6,6 +6,7 @@
 // and loops can form cycles; the Machine breaks those when the render ends.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -18,6 +19,7 @@
 namespace vitrine::jinja {
 
 class Machine;
+class Value;
 
 enum class Kind : std::uint8_t {
     Missing,  // an unset variable; never seen by a template
@@ -57,6 +59,8 @@ struct Object {
         charged += bytes;
         heap->live += bytes;
     }
+    // Says that the object holds the value.
+    void nest(const Value& inner);
 
     Heap* heap;
     std::size_t charged = 0;
@@ -154,6 +158,10 @@ class Value {
     Data data_{};
 };
 
+inline void Object::nest(const Value& inner) {
+    depth = std::max<std::uint16_t>(depth, static_cast<std::uint16_t>(inner.depth() + 1));
+}
+
 using Values = std::vector<Value>;
 
 struct UndefinedObject : Object {
@@ -204,7 +212,7 @@ enum class ViewKind : std::uint8_t { Keys, Members, Items };
 struct DictViewObject : Object {
     DictViewObject(Heap& h, Value d, ViewKind v) : Object(h, Kind::DictView), dict(std::move(d)), view(v) {
         charge(sizeof(*this));
-        depth = static_cast<std::uint16_t>(dict.depth() + 1);
+        nest(dict);
     }
     Value dict;
     ViewKind view;
@@ -246,7 +254,7 @@ struct MethodObject : Object {
     MethodObject(Heap& h, Value v, std::string_view n)
         : Object(h, Kind::Method), self(std::move(v)), name(n) {
         charge(sizeof(*this));
-        depth = static_cast<std::uint16_t>(self.depth() + 1);
+        nest(self);
     }
     Value self;
     std::string_view name;
@@ -255,6 +263,7 @@ struct MethodObject : Object {
 struct CyclerObject : Object {
     CyclerObject(Heap& h, Values v) : Object(h, Kind::Cycler), items(std::move(v)) {
         charge(sizeof(*this) + items.size() * sizeof(Value));
+        for (const Value& item : items) nest(item);
     }
     Values items;
     std::size_t position = 0;
@@ -263,6 +272,7 @@ struct CyclerObject : Object {
 struct JoinerObject : Object {
     JoinerObject(Heap& h, Value s) : Object(h, Kind::Joiner), separator(std::move(s)) {
         charge(sizeof(*this));
+        nest(separator);
     }
     Value separator;
     bool used = false;
