@@ -233,6 +233,9 @@ build_jobs() {
 
 # build_vitrine [TARGET…]: configures with the preset `release` where that is due and builds; quiet when
 # nothing changed. Two at a time wait for each other.
+# Compiled files are found again from another checkout of the same sources, too.
+export CCACHE_BASEDIR="$VITRINE_ROOT" CCACHE_NOHASHDIR=1
+
 build_vitrine() {
   mkdir -p "$VITRINE_BUILD" 2>/dev/null && { : >>"$VITRINE_BUILD/.lock"; } 2>/dev/null ||
     fail "Cannot write in $VITRINE_ROOT/build." "Make that folder yours (chown) or use a checkout of your own."
