@@ -16,7 +16,8 @@ struct StrongId {
     constexpr StrongId() = default;
     constexpr explicit StrongId(Int v) : value(v) {}
     constexpr bool valid() const { return value != Int(-1); }
-    constexpr auto operator<=>(const StrongId&) const = default;
+    constexpr auto operator<=>(const StrongId&) const =
+        default;  // NOLINT(modernize-use-nullptr): a false alarm of clang-tidy 14
 };
 
 using TokenId = StrongId<struct TokenTag, std::int32_t>;        // row of the vocabulary

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "core/io/finite.h"
+
 namespace vitrine {
 namespace {
 
@@ -17,10 +19,13 @@ class Loader {
             return Error{ErrorKind::Cancelled, "Loading was stopped."};
         const auto tensor = source_.tensor(name);
         if (!tensor) return Weight{};
+        // Another program may have shortened the file since it was opened, and a scale that is not a number
+        // would come out as garbage much later.
+        VITRINE_CHECK(source_.unchanged());
+        if (const Status finite = check_finite(*tensor, name); !finite.ok()) return in_file(finite.error());
         auto weight = device_.upload(*tensor);
         if (!weight.ok())
-            return Error{weight.error().kind, "Tensor '" + name + "' of " + source_.path().string() + ": " +
-                                                  weight.error().message};
+            return in_file({weight.error().kind, "tensor '" + name + "': " + weight.error().message});
         done_ +=
             static_cast<std::uint64_t>(tensor->rows) * row_bytes(tensor->dtype, tensor->cols).value_or(0);
         bytes_ += (*weight)->bytes;
@@ -39,6 +44,8 @@ class Loader {
     std::uint64_t bytes() const { return bytes_; }
 
   private:
+    Error in_file(const Error& e) const { return Error{e.kind, source_.path().string() + ": " + e.message}; }
+
     const ModelSource& source_;
     Device& device_;
     const LoadProgress& progress_;
