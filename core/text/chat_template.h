@@ -27,8 +27,8 @@ using OrderedJson = nlohmann::ordered_json;  // keeps the order of keys, as temp
 
 struct TemplateLimits {
     std::uint64_t steps = 4'000'000;
-    std::uint64_t output_bytes = 16U << 20;      // also the limit of any one string made on the way
-    std::uint32_t depth = 200;                   // nesting of expressions, blocks, macro calls and values
+    std::uint64_t output_bytes = 16U << 20;  // also the limit of any one string made on the way
+    std::uint32_t depth = 200;               // nesting of expressions, blocks, macro calls and values
     std::chrono::milliseconds time{3000};
 };
 
@@ -41,13 +41,13 @@ std::optional<CivilTime> parse_civil_time(std::string_view iso);  // "2026-01-02
 
 struct RenderInput {
     OrderedJson messages = OrderedJson::array();
-    OrderedJson tools;                             // null: defined and none
-    OrderedJson extra = OrderedJson::object();     // every member becomes a variable
+    OrderedJson tools;                          // null: defined and none
+    OrderedJson extra = OrderedJson::object();  // every member becomes a variable
     bool add_generation_prompt = true;
-    std::string bos_token;                         // trusted texts; empty where the model has none
+    std::string bos_token;  // trusted texts; empty where the model has none
     std::string eos_token;
     CivilTime now;
-    const std::atomic<bool>* cancel = nullptr;     // looked at regularly
+    const std::atomic<bool>* cancel = nullptr;  // looked at regularly
 };
 
 class ChatTemplate {

@@ -7,9 +7,7 @@ namespace vitrine {
 void dequantize_row(DType type, const std::byte* row, std::int64_t cols, float* out) {
     const std::int64_t blocks = cols / info_of(type).block;
     switch (type) {
-        case DType::F32:
-            std::memcpy(out, row, static_cast<std::size_t>(cols) * sizeof(float));
-            return;
+        case DType::F32: std::memcpy(out, row, static_cast<std::size_t>(cols) * sizeof(float)); return;
         case DType::F16:
             for (std::int64_t i = 0; i < cols; ++i) out[i] = half_to_float(load_u16(row + 2 * i));
             return;

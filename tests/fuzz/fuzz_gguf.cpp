@@ -16,7 +16,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (read.error().message.empty() || !is_valid_utf8(read.error().message)) std::abort();
     }
     for (const GgufValue& value : content.values) {
-        if (value.payload.data() < file.data() || value.payload.data() + value.payload.size() > file.data() + size) std::abort();
+        if (value.payload.data() < file.data() ||
+            value.payload.data() + value.payload.size() > file.data() + size)
+            std::abort();
     }
     if (!read.ok()) return 0;
     const auto problems = check_gguf_layout(size, content);
