@@ -41,12 +41,13 @@ class FakeBackend : public Backend {
 
     Result<ModelInfo> load(const LoadSpec& spec, const LoadProgress& progress) override {
         ++plan_->loads;
-        for (int ms = 0; ms < plan_->load_ms; ms += 2) {
+        const int load_ms = plan_->load_ms;
+        for (int ms = 0; ms < load_ms; ms += 2) {
             if (progress.cancel != nullptr && *progress.cancel)
                 return Error{ErrorKind::Cancelled, "Loading was cancelled."};
             std::this_thread::sleep_for(std::chrono::milliseconds(2));
             if (progress.report)
-                progress.report(static_cast<std::uint64_t>(ms), static_cast<std::uint64_t>(plan_->load_ms));
+                progress.report(static_cast<std::uint64_t>(ms), static_cast<std::uint64_t>(load_ms));
         }
         if (plan_->load_fails) return Error{ErrorKind::BadFile, "broken.gguf: the file is too short."};
         loaded_ = true;

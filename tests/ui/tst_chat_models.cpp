@@ -58,7 +58,7 @@ class TestChatModels : public QObject {
         stats.finish = QStringLiteral("stop");
         model.finish(begun.answer, MessageState::Complete, stats);
         QVERIFY(!model.streaming());
-        QVERIFY(model.index(1).data(ChatModel::StatsRole).toString().contains(QStringLiteral("2 token")));
+        QVERIFY(model.index(1).data(ChatModel::StatsRole).toString().contains(QStringLiteral("2 tokens")));
     }
 
     void regenerating_and_editing_branch_and_erase_nothing() {

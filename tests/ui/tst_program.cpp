@@ -83,7 +83,7 @@ class TestProgram : public QObject {
         QVERIFY(colours(image, QRect(0, h / 12, 200 * factor, h / 3)) > 10);
         QVERIFY(colours(image, QRect(w / 4, h / 10, w / 4, h / 3)) > 10);
         QVERIFY(colours(image, QRect(w * 3 / 4, h / 10, w / 5, h / 3)) > 10);
-        QVERIFY(colours(image, QRect(w * 3 / 4, h * 7 / 10, w / 5, h / 5)) > 10);
+        QVERIFY(colours(image, QRect(w * 2 / 3, h * 6 / 10, w / 4, h * 3 / 10)) > 10);
         QVERIFY(colours(image, QRect(0, h - 28 * factor, w, 28 * factor)) > 10);
         const bool dark = qGray(image.pixel(w / 2, h / 2)) < 128;
         QCOMPARE(dark, theme == QLatin1String("--dark"));

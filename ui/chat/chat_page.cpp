@@ -1,7 +1,5 @@
 #include "ui/chat/chat_page.h"
 
-#include <algorithm>
-
 #include <QPainter>
 #include <QPushButton>
 #include <QVBoxLayout>
@@ -47,8 +45,7 @@ void ChatPage::show_settings(bool shown) {
 void ChatPage::resizeEvent(QResizeEvent* event) {
     QWidget::resizeEvent(event);
     // The same column as the conversation's.
-    const int column = current_theme().metrics.text_column;
-    const int side = std::max(16, (width() - column) / 2);
+    const int side = static_cast<int>(view_->column_left());
     foot_->layout()->setContentsMargins(side, 12, side, 14);
 }
 

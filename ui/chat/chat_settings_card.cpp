@@ -105,6 +105,7 @@ ChatSettingsCard::ChatSettingsCard(QWidget* parent) : QFrame(parent) {
     seed_->setValidator(
         new QRegularExpressionValidator(QRegularExpression(QStringLiteral("[0-9]{1,19}")), seed_));
     place(6, tr("Seed"), tr("The same seed, settings and conversation give the same answer."), seed_);
+    seed_->setFixedHeight(penalty_->sizeHint().height());
     random_seed_ = new QCheckBox(tr("New for each answer"), this);
     random_seed_->setToolTip(tr("Every answer draws its own seed"));
     grid->addWidget(random_seed_, 3, 3);

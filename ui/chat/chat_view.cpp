@@ -50,9 +50,6 @@ ChatView::ChatView(QWidget* parent) : QAbstractScrollArea(parent) {
         for (auto& row : rows_) row->text.forget_layouts();
         set_widths();
     });
-    connect(verticalScrollBar(), &QScrollBar::valueChanged, this, [this](int value) {
-        if (!adjusting_) set_following(value >= verticalScrollBar()->maximum() - 2);
-    });
 }
 
 ChatView::~ChatView() = default;
@@ -138,6 +135,7 @@ void ChatView::update_row(int index) {
     if (row.height != old_height || ended) {
         update_range();
         restore(before);
+        settle();
         viewport()->update();
     } else {
         const QRect changed = row_rect(index);
@@ -151,13 +149,13 @@ void ChatView::update_row(int index) {
     }
 }
 
+// In the middle of the whole widget, scroll bar included: what stands below it has the same column.
 double ChatView::column_width() const {
     const double zoom = std::max(1.0, QFontMetricsF(current_theme().fonts.answer).height() / 19.0);
-    return std::max(120.0,
-                    std::min(current_theme().metrics.text_column * zoom, viewport()->width() - 2 * side));
+    return std::max(120.0, std::min(current_theme().metrics.text_column * zoom, width() - 2 * side));
 }
 
-double ChatView::column_left() const { return std::floor((viewport()->width() - column_width()) / 2); }
+double ChatView::column_left() const { return std::floor((width() - column_width()) / 2); }
 
 void ChatView::set_widths() {
     const Anchor before = anchor();
@@ -323,6 +321,8 @@ void ChatView::resizeEvent(QResizeEvent* event) {
 }
 
 void ChatView::scrollContentsBy(int, int) {
+    // Before anything is measured: what follows has to know what to hold still.
+    if (!adjusting_) set_following(verticalScrollBar()->value() >= verticalScrollBar()->maximum() - 2);
     settle();
     viewport()->update();
 }
@@ -338,7 +338,7 @@ QString ChatView::shown_text(int row) const {
     if (row < 0 || row >= static_cast<int>(rows_.size())) return out;
     for (const Paragraph& p : rows_[static_cast<std::size_t>(row)]->text.paragraphs()) {
         if (!out.isEmpty() && !p.continues) out += p.gap ? QStringLiteral("\n\n") : QStringLiteral("\n");
-        out += p.text;
+        out += without_isolates(p, 0, p.text.size());
     }
     return out;
 }

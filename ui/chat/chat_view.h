@@ -46,6 +46,10 @@ class ChatView : public QAbstractScrollArea {
     bool following() const { return following_; }
     void scroll_to_end();
 
+    // The column of text, in pixels of this widget.
+    double column_left() const;
+    double column_width() const;
+
     QString selected_text() const;
     bool has_selection() const;
     void select_all();
@@ -89,8 +93,6 @@ class ChatView : public QAbstractScrollArea {
     void update_row(int row);
     void place_rows(std::size_t from);
     void set_widths();
-    double column_left() const;
-    double column_width() const;
     double total_height() const;
     double offset() const;
 

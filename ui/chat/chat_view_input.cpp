@@ -113,7 +113,7 @@ QString ChatView::selected_text() const {
             if (!first && !p.continues)
                 out += i == 0 || p.gap ? QStringLiteral("\n\n") : QStringLiteral("\n");
             if (begin == 0 && !p.marker.isEmpty()) out += p.marker + u' ';
-            out += QStringView(p.text).mid(begin, end - begin);
+            out += without_isolates(p, begin, end);
             first = false;
         }
     }

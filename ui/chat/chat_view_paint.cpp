@@ -21,6 +21,7 @@ void ChatView::paintEvent(QPaintEvent* event) {
     painter.setRenderHint(QPainter::Antialiasing);
     painter.fillRect(event->rect(), current_theme().surface);
     if (rows_.empty()) return paint_empty(painter);
+    settle();  // nothing is painted that was not laid out
     painter.translate(0, -offset());
     const QRectF clip = QRectF(event->rect()).translated(0, offset());
     for (std::size_t i = row_at(clip.top()); i < rows_.size() && rows_[i]->y < clip.bottom(); ++i)

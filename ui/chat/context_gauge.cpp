@@ -14,6 +14,8 @@ namespace {
 
 constexpr double bar_width = 120;
 constexpr double bar_height = 6;
+constexpr double bar_gap = 10;
+constexpr double shortest_bar = 40;
 
 }  // namespace
 
@@ -49,38 +51,52 @@ QSize ContextGauge::sizeHint() const {
 
 void ContextGauge::paintEvent(QPaintEvent*) {
     const Theme& theme = current_theme();
+    const QFont& font = theme.fonts.caption;
     QPainter painter(this);
     painter.setRenderHint(QPainter::Antialiasing);
-    const QRectF bar(0, (height() - bar_height) / 2.0, std::min(bar_width, width() / 2.0), bar_height);
-    QPainterPath round;
-    round.addRoundedRect(bar, 3, 3);
-    painter.fillPath(round, theme.plot_grid);
     const bool full = overfull();
-    if (context_ > 0 && total_ > 0) {
-        const double share = std::min(1.0, static_cast<double>(total_) / context_);
-        const double draft = std::min(share, static_cast<double>(draft_) / context_);
-        painter.setClipPath(round);
-        // At least two pixels, so that "something" never looks like "nothing".
-        const double filled = std::max(2.0, share * bar.width());
-        painter.fillRect(QRectF(bar.left(), bar.top(), filled, bar.height()),
-                         full ? theme.bad : theme.accent);
-        if (draft > 0 && !full) {
-            const double width = std::max(2.0, draft * bar.width());
-            painter.fillRect(QRectF(bar.left() + filled - std::min(width, filled), bar.top(),
-                                    std::min(width, filled), bar.height()),
-                             mix(theme.surface, theme.accent, 0.5));
-        }
-        painter.setClipping(false);
-    }
-    const QFont& font = theme.fonts.caption;
     const double base = height() / 2.0 + QFontMetricsF(font).ascent() / 2 - 1;
-    double x = bar.right() + 10;
+
+    // Where there is little room, first the bar goes, then the words.
+    QString figures = text();
+    const double left_for_bar = width() - tabular_width(figures, font) - bar_gap;
+    if (left_for_bar < shortest_bar && context_ > 0 && tabular_width(figures, font) > width())
+        figures =
+            tr("%1 / %2").arg(total_ < 0 ? QStringLiteral("–") : count_text(total_), count_text(context_));
+    double x = 0;
+    if (left_for_bar >= shortest_bar) {
+        const QRectF bar(0, (height() - bar_height) / 2.0, std::min(bar_width, left_for_bar), bar_height);
+        paint_bar(painter, bar);
+        x = bar.right() + bar_gap;
+    }
     painter.setPen(full ? theme.bad : theme.text_second);
-    draw_tabular(painter, QPointF(x, base), text(), font);
-    x += tabular_width(text(), font) + 12;
+    draw_tabular(painter, QPointF(x, base), figures, font);
+    x += tabular_width(figures, font) + 12;
     const QString mine = tr("%1 in this message").arg(count_text(draft_));
     if (draft_ > 0 && x + tabular_width(mine, font) <= width())
         draw_tabular(painter, QPointF(x, base), mine, font);
+}
+
+void ContextGauge::paint_bar(QPainter& painter, const QRectF& bar) const {
+    const Theme& theme = current_theme();
+    QPainterPath round;
+    round.addRoundedRect(bar, 3, 3);
+    painter.fillPath(round, theme.plot_grid);
+    if (context_ <= 0 || total_ <= 0) return;
+    const bool full = overfull();
+    const double share = std::min(1.0, static_cast<double>(total_) / context_);
+    const double draft = std::min(share, static_cast<double>(draft_) / context_);
+    painter.save();
+    painter.setClipPath(round);
+    // At least two pixels, so that "something" never looks like "nothing".
+    const double filled = std::max(2.0, share * bar.width());
+    painter.fillRect(QRectF(bar.left(), bar.top(), filled, bar.height()), full ? theme.bad : theme.accent);
+    if (draft > 0 && !full) {
+        const double width = std::min(std::max(2.0, draft * bar.width()), filled);
+        painter.fillRect(QRectF(bar.left() + filled - width, bar.top(), width, bar.height()),
+                         mix(theme.surface, theme.accent, 0.5));
+    }
+    painter.restore();
 }
 
 }  // namespace vitrine::ui

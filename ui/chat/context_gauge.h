@@ -22,6 +22,7 @@ class ContextGauge : public QWidget {
     void paintEvent(QPaintEvent* event) override;
 
   private:
+    void paint_bar(QPainter& painter, const QRectF& bar) const;
     int total_ = -1;
     int draft_ = 0;
     int context_ = 0;

@@ -14,6 +14,8 @@ namespace {
 constexpr double line_spacing = 1.6;
 constexpr double code_spacing = 1.45;
 constexpr double item_indent = 20;
+constexpr QChar left_to_right_isolate(0x2066);
+constexpr QChar pop_isolate(0x2069);
 
 const QFont& font_of(LineKind kind) {
     const Fonts& fonts = current_theme().fonts;
@@ -46,7 +48,43 @@ bool starts_rtl(const QString& text) {
     return false;
 }
 
+void insert(Paragraph& p, qsizetype at, QChar c) {
+    p.text.insert(at, c);
+    for (Span& span : p.spans) {
+        if (span.begin >= at) {
+            ++span.begin;
+        } else if (span.begin + span.length > at) {
+            ++span.length;
+        }
+    }
+}
+
+// Code inside right-to-left text keeps its own order: each piece stands between LRI and PDI (UAX #9).
+void isolate_code(Paragraph& p) {
+    for (std::size_t i = 0; i < p.spans.size(); ++i) {
+        if (p.spans[i].style != Span::Code) continue;
+        insert(p, p.spans[i].begin, left_to_right_isolate);
+        insert(p, p.spans[i].begin + p.spans[i].length, pop_isolate);
+    }
+}
+
 }  // namespace
+
+QString without_isolates(const Paragraph& p, qsizetype begin, qsizetype end) {
+    QString text = p.text.mid(begin, end - begin);
+    if (p.rtl && !p.spans.empty())
+        text.removeIf([](QChar c) { return c == left_to_right_isolate || c == pop_isolate; });
+    return text;
+}
+
+MessageText::MessageText(bool plain) : plain_(plain), formatter_(plain) { read_sizes(); }
+
+void MessageText::read_sizes() {
+    const QFontMetricsF text(font_of(LineKind::Text));
+    const QFontMetricsF code(font_of(LineKind::Code));
+    text_size_ = {text.averageCharWidth(), text.height()};
+    code_size_ = {code.averageCharWidth(), code.height()};
+}
 
 void MessageText::append(QStringView source) {
     source_length_ += source.size();
@@ -61,9 +99,15 @@ void MessageText::append(QStringView source) {
             // Cut between two words where there are any, never inside a character.
             qsizetype cut = open_.lastIndexOf(u' ');
             if (cut < longest_line / 2) {
-                QTextBoundaryFinder characters(QTextBoundaryFinder::Grapheme, open_);
-                characters.setPosition(open_.size());
-                cut = std::max<qsizetype>(characters.toPreviousBoundary(), longest_line / 2);
+                // A character that is longer than this window is cut at its end, but never inside a surrogate
+                // pair.
+                constexpr qsizetype window = 64;
+                const QString tail = open_.right(window);
+                QTextBoundaryFinder characters(QTextBoundaryFinder::Grapheme, tail);
+                characters.setPosition(tail.size());
+                const qsizetype back = characters.toPreviousBoundary();
+                cut = back > 0 ? open_.size() - tail.size() + back : open_.size();
+                if (open_[cut - 1].isHighSurrogate() && cut > 1) --cut;
             } else {
                 ++cut;
             }
@@ -117,6 +161,7 @@ void MessageText::put_line(QStringView line, bool whole) {
     p.level = formatted.level;
     p.spans = std::move(formatted.spans);
     p.rtl = p.kind != LineKind::Code && starts_rtl(p.text);
+    if (p.rtl) isolate_code(p);
     p.layout.reset();
     p.exact = false;
     const std::size_t i = paragraphs_.size() - 1;
@@ -133,6 +178,7 @@ void MessageText::set_width(double width) {
 }
 
 void MessageText::forget_layouts() {
+    read_sizes();
     for (std::size_t i = 0; i < paragraphs_.size(); ++i) {
         paragraphs_[i].layout.reset();
         paragraphs_[i].exact = false;
@@ -172,12 +218,11 @@ void MessageText::estimate(Paragraph& p, std::size_t i) const {
                : p.kind == LineKind::Code  ? 12
                                            : 0;
     p.space = space_above(p, i == 0 ? nullptr : &paragraphs_[i - 1]);
-    const QFontMetricsF metrics(font_of(p.kind));
+    const bool code = p.kind == LineKind::Code;
+    const FontSize& size = code ? code_size_ : text_size_;
     const double room = std::max(40.0, width_ - p.indent);
-    const double lines =
-        std::max(1.0, std::ceil(static_cast<double>(p.text.size()) * metrics.averageCharWidth() / room));
-    p.height =
-        p.space + lines * metrics.height() * (p.kind == LineKind::Code ? code_spacing : line_spacing) * 0.85;
+    const double lines = std::max(1.0, std::ceil(static_cast<double>(p.text.size()) * size.character / room));
+    p.height = p.space + lines * size.line * (code ? code_spacing : line_spacing) * 0.85;
     if (p.kind == LineKind::Rule) p.height = p.space + 17;
     p.natural = width_ - p.indent;
 }
@@ -188,7 +233,7 @@ void MessageText::measure(Paragraph& p) {
     const Theme& theme = current_theme();
     const QFont font = p.kind == LineKind::Heading ? heading_font(p.level) : font_of(p.kind);
     p.layout = std::make_unique<QTextLayout>(p.text, font);
-    QTextOption option(Qt::AlignLeft);
+    QTextOption option((p.rtl ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignAbsolute);
     option.setWrapMode(p.kind == LineKind::Code ? QTextOption::WrapAnywhere
                                                 : QTextOption::WrapAtWordBoundaryOrAnywhere);
     option.setTextDirection(p.rtl ? Qt::RightToLeft : Qt::LeftToRight);

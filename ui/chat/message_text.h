@@ -34,11 +34,14 @@ struct Paragraph {
     std::unique_ptr<QTextLayout> layout;
 };
 
+// Text of a paragraph without what was put in to draw it.
+QString without_isolates(const Paragraph& p, qsizetype begin, qsizetype end);
+
 class MessageText {
   public:
     static constexpr qsizetype longest_line = 2000;
 
-    explicit MessageText(bool plain) : plain_(plain), formatter_(plain) {}
+    explicit MessageText(bool plain);
 
     void append(QStringView source);
     qsizetype source_length() const { return source_length_; }
@@ -65,10 +68,17 @@ class MessageText {
   private:
     void put_line(QStringView line, bool whole);
     void close_line();
+    void read_sizes();
     void estimate(Paragraph& p, std::size_t i) const;
     void measure(Paragraph& p);
     void place_from(std::size_t i);
     static double space_above(const Paragraph& p, const Paragraph* before);
+
+    // For estimates: of a character and of a line, pixels.
+    struct FontSize {
+        double character = 8;
+        double line = 18;
+    };
 
     bool plain_;
     LineFormatter formatter_;
@@ -79,6 +89,7 @@ class MessageText {
     bool continues_ = false;      // open_ is a further piece of a long line
     qsizetype source_length_ = 0;
     double width_ = 600;
+    FontSize text_size_, code_size_;
     mutable std::size_t exact_up_to_ = 0;
 };
 

@@ -11,11 +11,13 @@ QStringList stats_parts(const Message& message) {
     QStringList parts;
     const MessageStats& s = message.stats;
     if (message.role != Role::Assistant) return parts;
-    if (s.tokens > 0) parts << ChatModel::tr("%n token(s)", nullptr, s.tokens);
+    if (s.tokens > 0)
+        parts << (s.tokens == 1 ? ChatModel::tr("1 token")
+                                : ChatModel::tr("%1 tokens").arg(count_text(s.tokens)));
     if (s.tok_s > 0) parts << ChatModel::tr("%1 tok/s").arg(figure_text(s.tok_s));
     if (s.ttft > 0) parts << ChatModel::tr("TTFT %1").arg(duration_text(s.ttft));
     if (s.prompt_tokens > 0)
-        parts << ChatModel::tr("%1 of %2 prompt tokens from cache")
+        parts << ChatModel::tr("%1 of %2 prompt tokens cached")
                      .arg(count_text(s.cached_tokens), count_text(s.prompt_tokens));
     switch (message.state) {
         case MessageState::Streaming: break;
@@ -26,7 +28,7 @@ QStringList stats_parts(const Message& message) {
         case MessageState::Failed: break;  // the error has a place of its own
         case MessageState::Complete:
             if (s.finish == QLatin1String("length"))
-                parts << ChatModel::tr("maximum length reached");
+                parts << ChatModel::tr("length limit");
             else if (s.finish == QLatin1String("context"))
                 parts << ChatModel::tr("context full");
             else if (s.finish == QLatin1String("stop"))

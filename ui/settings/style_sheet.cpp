@@ -9,7 +9,7 @@ namespace {
 // @name is replaced by a colour, $name by a measure.
 constexpr const char* sheet = R"(
 QMainWindow, QDialog { background: @window; }
-QMainWindow::separator { background: transparent; width: 8px; height: 8px; }
+QMainWindow::separator { background: transparent; width: 3px; height: 3px; }
 QSplitter::handle { background: @hairline; }
 QSplitter::handle:horizontal { width: 1px; }
 QSplitter::handle:vertical { height: 1px; }

@@ -79,15 +79,18 @@ ChatModel* ChatController::adopt(std::unique_ptr<ChatModel> model) {
 void ChatController::watch(ChatModel* model) {
     connect(model, &ChatModel::message_changed, this, [this](const Message& m) { store_->save(m); });
     connect(model, &ChatModel::message_removed, this, [this](qint64 id) { store_->remove_message(id); });
-    connect(model, &ChatModel::chat_changed, this, [this, model](const Chat& chat) {
-        const bool known = chats_.count(chat.id) > 0;
-        const bool worth = known || !model->conversation().path().empty() || !chat.draft.isEmpty();
-        if (!worth) return;
-        const bool title_changed = !known || chats_[chat.id].title != chat.title;
+    connect(model, &ChatModel::chat_changed, this, [this, model](const Chat& changed) {
+        const auto known = chats_.find(changed.id);
+        const bool empty = model->conversation().path().empty();
+        if (known == chats_.end() && empty && changed.draft.isEmpty()) return;  // nothing worth keeping yet
+        const bool title_changed = known == chats_.end() || known->second.title != changed.title;
+        Chat chat = changed;
+        // An answer that ends after its chat was deleted does not bring it back.
+        if (known != chats_.end()) chat.deleted = known->second.deleted;
         chats_[chat.id] = chat;
         store_->save(chat);
-        if (!model->conversation().path().empty() || list_.row_of(chat.id) >= 0 || !chat.draft.isEmpty())
-            list_.put(chat);
+        if (chat.deleted != 0) return;
+        list_.put(chat);
         if (title_changed) emit titles_changed();
     });
 }
@@ -100,6 +103,7 @@ qint64 ChatController::new_chat() {
     auto model = std::make_unique<ChatModel>(chat);
     model->set_messages({});
     adopt(std::move(model));
+    emit titles_changed();
     return chat.id;
 }
 
@@ -176,6 +180,9 @@ void ChatController::on_finished(const AnswerFinished& finished) {
     answers_.erase(known);
     if (answers_.empty()) autosave_.stop();
     list_.set_busy(answer.chat, false);
+    // What a deleted chat's last iterations have put into the cache goes as well.
+    if (const auto stored = chats_.find(answer.chat); stored != chats_.end() && stored->second.deleted != 0)
+        worker_->release_session(answer.chat, true);
     const auto found = models_.find(answer.chat);
     if (found != models_.end()) {
         ChatModel* model = found->second.get();
@@ -296,6 +303,8 @@ QHash<qint64, QString> ChatController::titles() const {
     QHash<qint64, QString> all;
     for (const auto& [id, chat] : chats_)
         if (chat.deleted == 0) all.insert(id, ChatListModel::shown_title(chat));
+    for (const auto& [id, model] : models_)
+        if (!chats_.count(id)) all.insert(id, ChatListModel::shown_title(model->chat()));
     return all;
 }
 

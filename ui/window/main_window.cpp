@@ -13,7 +13,6 @@
 #include <QPushButton>
 #include <QScreen>
 #include <QSplitter>
-#include <QStatusBar>
 #include <QToolButton>
 #include <QUrl>
 #include <QVBoxLayout>
@@ -45,7 +44,7 @@ class DockHandle : public QWidget {
         setCursor(Qt::OpenHandCursor);
         setAttribute(Qt::WA_Hover);
     }
-    QSize sizeHint() const override { return {40, 9}; }
+    QSize sizeHint() const override { return {40, 6}; }
     QSize minimumSizeHint() const override { return sizeHint(); }
 
   protected:
@@ -55,7 +54,7 @@ class DockHandle : public QWidget {
         painter.setRenderHint(QPainter::Antialiasing);
         painter.setPen(Qt::NoPen);
         painter.setBrush(current_theme().text_third);
-        painter.drawRoundedRect(QRectF(width() / 2.0 - 16, 3, 32, 3), 1.5, 1.5);
+        painter.drawRoundedRect(QRectF(width() / 2.0 - 16, 2, 32, 3), 1.5, 1.5);
     }
 };
 
@@ -63,7 +62,7 @@ class DockPad : public QWidget {
   public:
     explicit DockPad(QWidget* content) {
         auto* column = new QVBoxLayout(this);
-        column->setContentsMargins(0, 0, 8, 0);
+        column->setContentsMargins(5, 0, 8, 4);
         column->addWidget(content);
     }
 
@@ -99,10 +98,12 @@ MainWindow::MainWindow(const Options& options, const QString& folder, std::uniqu
         if (!settings_.layout().isEmpty()) restoreState(settings_.layout(), layout_version);
     }
     if (options_.size.isValid()) resize(options_.size);
+    if (options_.scripted() || settings_.layout().isEmpty()) fit_docks();
     start_chat();
     store_.open();
     show_notices();
     update_visibility();
+    page_->composer()->focus();
 }
 
 MainWindow::~MainWindow() {
@@ -130,16 +131,12 @@ void MainWindow::build() {
     splitter_->setHandleWidth(1);
     splitter_->setChildrenCollapsible(false);
     chat_list_->setMinimumWidth(160);
-    page_->setMinimumWidth(320);
+    page_->setMinimumWidth(360);
     splitter_->setSizes({settings_.list_width(), 700});
     setCentralWidget(splitter_);
 
     status_ = new StatusStrip(this);
-    statusBar()->setSizeGripEnabled(false);
-    statusBar()->setContentsMargins(0, 0, 0, 0);
-    statusBar()->setStyleSheet(QStringLiteral("QStatusBar { border: none; }"));
-    statusBar()->addWidget(status_, 1);
-    if (QLayout* layout = statusBar()->layout()) layout->setContentsMargins(0, 0, 0, 0);
+    setStatusBar(status_);
 
     kv_panel_ = new KvPanel(&colors_, this);
     latency_panel_ = new LatencyPanel(&colors_, this);
@@ -408,9 +405,9 @@ void MainWindow::on_counted(qint64 chat, const CountAnswer& answer) {
                            "message or begin a new chat.")
                             .arg(count_text(answer.total), count_text(model_.context));
     }
-    if (too_long_.isEmpty()) {
+    if (too_long_.isEmpty() || page_->composer()->empty()) {
         page_->notices()->dismiss(QStringLiteral("too-long"));
-    } else if (!page_->composer()->empty()) {
+    } else {
         page_->notices()->show_notice({Notice::Caution, too_long_, {}, QStringLiteral("too-long"), 0});
     }
     update_composer();
@@ -540,6 +537,13 @@ void MainWindow::update_empty_text() {
 void MainWindow::update_visibility() {
     if (kv_panel_ == nullptr) return;
     worker_.set_panels_visible(kv_panel_->isVisible());
+}
+
+// The answer is the largest thing: panels get their full width only where there is enough.
+void MainWindow::fit_docks() {
+    const Metrics& metrics = current_theme().metrics;
+    const int wanted = std::clamp(width() - settings_.list_width() - 560, metrics.docks_min, metrics.docks);
+    resizeDocks({kv_dock_, latency_dock_}, {wanted, wanted}, Qt::Horizontal);
 }
 
 void MainWindow::show_notices() {

@@ -77,6 +77,7 @@ class MainWindow : public QMainWindow {
     void on_counted(qint64 chat, const CountAnswer& answer);
     void on_records(const std::vector<Record>& records);
     void show_notices();
+    void fit_docks();
     void remove_chat(qint64 id);
     void leave_edit();
     // main_window_actions.cpp

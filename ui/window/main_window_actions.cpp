@@ -95,7 +95,7 @@ void MainWindow::build_actions() {
     }
     add_action(view, tr("Panels as in the beginning"), {}, [this] {
         restoreState(first_layout_, 1);
-        resizeDocks({kv_dock_}, {current_theme().metrics.docks}, Qt::Horizontal);
+        fit_docks();
     });
     view->addSeparator();
     QMenu* themes = view->addMenu(tr("Theme"));

@@ -22,7 +22,9 @@ constexpr double bar_width = 200;
 
 }  // namespace
 
-StatusStrip::StatusStrip(QWidget* parent) : QWidget(parent) {
+StatusStrip::StatusStrip(QWidget* parent) : QStatusBar(parent) {
+    setSizeGripEnabled(false);
+    setFixedHeight(28);
     setAccessibleName(tr("Device, speed, memory"));
     connect(theme_signal(), &ThemeSignal::changed, this, [this] { update(); });
     since_.start();
@@ -157,7 +159,7 @@ bool StatusStrip::event(QEvent* event) {
             this);
         return true;
     }
-    return QWidget::event(event);
+    return QStatusBar::event(event);
 }
 
 }  // namespace vitrine::ui

@@ -4,13 +4,13 @@
 #include <optional>
 
 #include <QElapsedTimer>
-#include <QWidget>
+#include <QStatusBar>
 
 #include "ui/bridge/model_info.h"
 
 namespace vitrine::ui {
 
-class StatusStrip : public QWidget {
+class StatusStrip : public QStatusBar {
     Q_OBJECT
 
   public:
