@@ -303,7 +303,7 @@ void Parser::parse_refused(Body& body) {
     statement.text = token.text;
     body.push_back(&statement);
     parse_expression();
-    while (!failed() && !at(TokenKind::BlockEnd)) take();
+    while (!failed() && !at(TokenKind::BlockEnd) && !at(TokenKind::End)) take();
 }
 
 }  // namespace vitrine::jinja

@@ -5,6 +5,7 @@
 #include <functional>
 #include <thread>
 
+#include <QDir>
 #include <QThread>
 #include <QtTest>
 
@@ -49,6 +50,7 @@ class TemplateLimitsTest : public QObject {
     Q_OBJECT
 
   private slots:
+    void every_beginning_of_a_template_ends();
     void refused_TPL_13_data();
     void refused_TPL_13();
     void deep_sources_on_a_small_stack_TPL_13_data();
@@ -61,6 +63,36 @@ class TemplateLimitsTest : public QObject {
     void large_conversations_work();
     void work_grows_with_the_input();
 };
+
+// Cut anywhere, a template is read to its end or refused, and never read for ever.
+void TemplateLimitsTest::every_beginning_of_a_template_ends() {
+    std::vector<std::string> sources = {
+        "{% from x import y with context %}{% import 'a' as b %}{% include 'c' ignore missing %}{% extends "
+        "'d' %}",
+        "{% for a, (b, c) in x if y recursive %}{% call(d, e=1) f(*g, **h) %}{% endcall %}{% endfor %}",
+        "{% with a = 1, b = {'c': [2, (3,)]} %}{% print 1, 2 %}{% block z %}{% endblock z %}{% endwith %}"};
+    const QDir folder(QStringLiteral(VITRINE_GOLDEN_DIR "/templates"));
+    std::vector<std::string> files;
+    for (const QString& name : folder.entryList({"*.json"}, QDir::Files))
+        files.push_back(folder.filePath(name).toStdString());
+    for (const GoldenCase& golden : golden_cases(files)) {
+        if (sources.back() != golden.source && !golden.model_template) sources.push_back(golden.source);
+    }
+    TemplateLimits limits;
+    limits.steps = 5000;
+    int read = 0;
+    for (std::size_t s = 0; s < sources.size(); ++s) {
+        const std::string& source = sources[s];
+        for (std::size_t length = 0; length <= source.size(); length += s < 3 ? 1 : 11) {
+            const auto chat_template =
+                ChatTemplate::parse(std::string_view(source).substr(0, length), limits);
+            if (!chat_template.ok()) continue;
+            ++read;
+            (void)(*chat_template)->render({});
+        }
+    }
+    QVERIFY(read > 50);
+}
 
 void TemplateLimitsTest::refused_TPL_13_data() {
     QTest::addColumn<QString>("source");
