@@ -165,6 +165,15 @@ class TestAppSettings : public QObject {
         qunsetenv("XDG_DATA_HOME");
     }
 
+    void model_names() {
+        QCOMPARE(shown_model_name("/x/SmolLM2-135M-Instruct.Q4_1.gguf", "Smollm2 Mix1"),
+                 QStringLiteral("SmolLM2-135M-Instruct"));
+        QCOMPARE(shown_model_name("/x/qwen2.5-0.5b-q4_k_m.gguf", {}), QStringLiteral("qwen2.5-0.5b"));
+        QCOMPARE(shown_model_name("/x/Model.gguf", "own"), QStringLiteral("Model"));
+        QCOMPARE(shown_model_name("/x/.gguf", "own"), QStringLiteral("own"));
+        QCOMPARE(shown_model_name(embedded_model_path(), "Draft 16M"), QStringLiteral("Draft 16M"));
+    }
+
     void command_line_data() {
         QTest::addColumn<QStringList>("arguments");
         QTest::addColumn<int>("code");  // −1: starts

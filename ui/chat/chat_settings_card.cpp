@@ -44,8 +44,8 @@ ChatSettingsCard::ChatSettingsCard(QWidget* parent) : QFrame(parent) {
     column->setSpacing(8);
 
     auto* head = new QHBoxLayout;
-    auto* title = new QLabel(tr("Settings of this chat"), this);
-    title->setProperty("role", "heading");
+    title_ = new QLabel(tr("Settings of this chat"), this);
+    title_->setProperty("role", "heading");
     auto* reset = new QPushButton(tr("Defaults"), this);
     reset->setProperty("role", "flat");
     reset->setToolTip(tr("Sampler settings as they come with Vitrine; the system prompt stays"));
@@ -53,7 +53,8 @@ ChatSettingsCard::ChatSettingsCard(QWidget* parent) : QFrame(parent) {
     keep->setProperty("role", "flat");
     auto* close = new QPushButton(tr("Close"), this);
     close->setProperty("role", "flat");
-    head->addWidget(title, 1);
+    head->addWidget(title_);
+    head->addStretch(1);
     head->addWidget(reset);
     head->addWidget(keep);
     head->addWidget(close);
@@ -67,49 +68,47 @@ ChatSettingsCard::ChatSettingsCard(QWidget* parent) : QFrame(parent) {
     system_->setFixedHeight(66);
     column->addWidget(system_);
 
-    auto* grid = new QGridLayout;
-    grid->setHorizontalSpacing(12);
-    grid->setVerticalSpacing(4);
-    const auto place = [&](int index, const QString& name, const QString& hint, QWidget* field) {
+    grid_ = new QGridLayout;
+    grid_->setHorizontalSpacing(12);
+    grid_->setVerticalSpacing(4);
+    const auto place = [&](const QString& name, const QString& hint, QWidget* field) {
         auto* label = new QLabel(name, this);
         label->setProperty("role", "caption");
         label->setBuddy(field);
         label->setToolTip(hint);
         field->setToolTip(hint);
         field->setAccessibleName(name);
-        const int row = index / 4 * 2;
-        grid->addWidget(label, row, index % 4);
-        grid->addWidget(field, row + 1, index % 4);
-        grid->setColumnStretch(index % 4, 1);
+        field->setMinimumWidth(84);
+        cells_.emplace_back(label, field);
     };
     temperature_ = decimal(this, 0, 5, 0.1, 2);
     temperature_->setSpecialValueText(tr("0 (greedy)"));
-    place(0, tr("Temperature"), tr("Higher: more varied. 0: always the most probable token."), temperature_);
+    place(tr("Temperature"), tr("Higher: more varied. 0: always the most probable token."), temperature_);
     top_k_ = whole(this, 0, 1'000'000, 5);
     top_k_->setSpecialValueText(tr("off"));
-    place(1, tr("Top-k"), tr("Only the k most probable tokens are candidates."), top_k_);
+    place(tr("Top-k"), tr("Only the k most probable tokens are candidates."), top_k_);
     top_p_ = decimal(this, 0, 1, 0.05, 2);
-    place(2, tr("Top-p"), tr("Only the most probable tokens that together reach this probability. 1: off."),
+    place(tr("Top-p"), tr("Only the most probable tokens that together reach this probability. 1: off."),
           top_p_);
     min_p_ = decimal(this, 0, 1, 0.01, 2);
     min_p_->setSpecialValueText(tr("off"));
-    place(3, tr("Min-p"), tr("Only tokens at least this share as probable as the most probable one."),
-          min_p_);
+    place(tr("Min-p"), tr("Only tokens at least this share as probable as the most probable one."), min_p_);
     penalty_ = decimal(this, 0.1, 10, 0.05, 2);
-    place(4, tr("Repetition penalty"),
+    place(tr("Repetition penalty"),
           tr("Above 1: tokens that were seen already become less probable. 1: off."), penalty_);
     max_tokens_ = whole(this, -1, 10'000'000, 128);
     max_tokens_->setSpecialValueText(tr("until full"));
-    place(5, tr("Longest answer"), tr("Tokens. “until full”: as far as the context reaches."), max_tokens_);
+    place(tr("Longest answer"), tr("Tokens. “until full”: as far as the context reaches."), max_tokens_);
     seed_ = new QLineEdit(this);
     seed_->setValidator(
         new QRegularExpressionValidator(QRegularExpression(QStringLiteral("[0-9]{1,19}")), seed_));
-    place(6, tr("Seed"), tr("The same seed, settings and conversation give the same answer."), seed_);
+    place(tr("Seed"), tr("The same seed, settings and conversation give the same answer."), seed_);
     seed_->setFixedHeight(penalty_->sizeHint().height());
     random_seed_ = new QCheckBox(tr("New for each answer"), this);
     random_seed_->setToolTip(tr("Every answer draws its own seed"));
-    grid->addWidget(random_seed_, 3, 3);
-    column->addLayout(grid);
+    cells_.emplace_back(nullptr, random_seed_);
+    column->addLayout(grid_);
+    lay_out(4);
 
     for (QDoubleSpinBox* box : {temperature_, top_p_, min_p_, penalty_})
         connect(box, &QDoubleSpinBox::valueChanged, this, &ChatSettingsCard::announce);
@@ -124,6 +123,8 @@ ChatSettingsCard::ChatSettingsCard(QWidget* parent) : QFrame(parent) {
     connect(reset, &QPushButton::clicked, this, [this] {
         ChatSettings standard;
         standard.system = system_->toPlainText();
+        standard.merge_turns = shown_.merge_turns;
+        standard.system_in_first_turn = shown_.system_in_first_turn;
         set_settings(standard);
         emit changed(settings());
     });
@@ -163,6 +164,26 @@ ChatSettings ChatSettingsCard::settings() const {
     const quint64 seed = seed_->text().toULongLong(&ok);
     if (ok) s.seed = seed;
     return s;
+}
+
+void ChatSettingsCard::lay_out(int columns) {
+    if (columns == columns_) return;
+    columns_ = columns;
+    int index = 0;
+    for (const auto& [label, field] : cells_) {
+        const int row = index / columns * 2;
+        const int column = index % columns;
+        if (label != nullptr) grid_->addWidget(label, row, column);
+        grid_->addWidget(field, row + 1, column);
+        ++index;
+    }
+    for (int column = 0; column < 4; ++column) grid_->setColumnStretch(column, column < columns ? 1 : 0);
+}
+
+void ChatSettingsCard::resizeEvent(QResizeEvent* event) {
+    QFrame::resizeEvent(event);
+    lay_out(width() < 470 ? 2 : 4);
+    title_->setVisible(width() >= 440);
 }
 
 void ChatSettingsCard::announce() {

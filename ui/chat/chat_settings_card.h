@@ -1,12 +1,17 @@
 // System prompt and sampler settings of one chat, as a card that opens above the composer.
 #pragma once
 
+#include <utility>
+#include <vector>
+
 #include <QFrame>
 
 #include "ui/models/message.h"
 
 class QCheckBox;
 class QDoubleSpinBox;
+class QGridLayout;
+class QLabel;
 class QLineEdit;
 class QPlainTextEdit;
 class QSpinBox;
@@ -32,9 +37,15 @@ class ChatSettingsCard : public QFrame {
   protected:
     void paintEvent(QPaintEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
 
   private:
     void announce();
+    void lay_out(int columns);
+    QLabel* title_;
+    QGridLayout* grid_;
+    std::vector<std::pair<QLabel*, QWidget*>> cells_;
+    int columns_ = 0;
     QPlainTextEdit* system_;
     QDoubleSpinBox* temperature_;
     QSpinBox* top_k_;

@@ -175,14 +175,14 @@ void ChatView::place_rows(std::size_t from) {
     for (std::size_t i = from; i < rows_.size(); ++i) {
         Row& row = *rows_[i];
         row.y = i == 0 ? top : rows_[i - 1]->y + rows_[i - 1]->height + between;
-        row.error_height = row.error.isEmpty() ? 0
-                                               : caption.boundingRect(QRectF(0, 0, column_width(), 1e6),
-                                                                      Qt::TextWordWrap, row.error.left(2000))
-                                                         .height() +
-                                                     10;
+        const QRectF room(0, 0, column_width(), 1e6);
+        row.error_height =
+            row.error.isEmpty()
+                ? 0
+                : std::ceil(caption.boundingRect(room, Qt::TextWordWrap, row.error.left(2000)).height()) + 10;
         row.height = row.text.height() + (row.user() ? 2 * bubble_y : footer + row.error_height);
         if (!row.user() && row.text.paragraphs().empty())
-            row.height += QFontMetricsF(current_theme().fonts.answer).height();
+            row.height += std::ceil(QFontMetricsF(current_theme().fonts.answer).height());
     }
 }
 

@@ -223,6 +223,7 @@ void MessageText::estimate(Paragraph& p, std::size_t i) const {
     const double room = std::max(40.0, width_ - p.indent);
     const double lines = std::max(1.0, std::ceil(static_cast<double>(p.text.size()) * size.character / room));
     p.height = p.space + lines * size.line * (code ? code_spacing : line_spacing) * 0.85;
+    p.height = std::ceil(p.height);
     if (p.kind == LineKind::Rule) p.height = p.space + 17;
     p.natural = width_ - p.indent;
 }
@@ -270,7 +271,7 @@ void MessageText::measure(Paragraph& p) {
         p.natural = std::max(p.natural, line.naturalTextWidth());
     }
     p.layout->endLayout();
-    p.height = p.space + y;
+    p.height = std::ceil(p.space + y);  // whole pixels: moving by them adds up without a rest
 }
 
 double MessageText::ensure(std::size_t i) {

@@ -7,27 +7,35 @@
 #include <QPainter>
 #include <QPushButton>
 #include <QTimer>
+#include <QVBoxLayout>
 
 #include "ui/settings/theme.h"
 
 namespace vitrine::ui {
 
 NoticeBar::NoticeBar(QWidget* parent) : QFrame(parent) {
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(16, 8, 8, 8);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(18, 6, 6, 8);
+    column->setSpacing(4);
+    auto* row = new QHBoxLayout;
     row->setSpacing(8);
     label_ = new QLabel(this);
     label_->setTextFormat(Qt::PlainText);
     label_->setWordWrap(true);
+    label_->setMinimumHeight(28);
+    label_->setAlignment(Qt::AlignVCenter | Qt::AlignLeft);
     label_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
     row->addWidget(label_, 1);
-    actions_ = new QHBoxLayout;
-    actions_->setSpacing(6);
-    row->addLayout(actions_);
     auto* close = new QPushButton(tr("Close"), this);
     close->setProperty("role", "flat");
     close->setToolTip(tr("Close this notice"));
     row->addWidget(close, 0, Qt::AlignTop);
+    column->addLayout(row);
+    // Under the text: labels are sentences in some languages.
+    actions_ = new QHBoxLayout;
+    actions_->setSpacing(6);
+    actions_->addStretch(1);
+    column->addLayout(actions_);
     connect(close, &QPushButton::clicked, this, &NoticeBar::dismiss_current);
     connect(theme_signal(), &ThemeSignal::changed, this, [this] { update(); });
     hide();
@@ -82,7 +90,8 @@ void NoticeBar::present() {
             dismiss_current();
             if (run) run();
         });
-        actions_->addWidget(button, 0, Qt::AlignTop);
+        button->setToolTip(action.hint);
+        actions_->insertWidget(actions_->count() - 1, button);
         buttons_.push_back(button);
     }
     if (notice.timeout_ms > 0)

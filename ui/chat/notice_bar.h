@@ -19,6 +19,7 @@ struct Notice {
     struct Action {
         QString text;
         std::function<void()> run;
+        QString hint = {};  // tooltip
     };
     Kind kind = Info;
     QString text;

@@ -460,11 +460,14 @@ void MainWindow::on_not_sent(qint64 chat, const QString& text, const Error& erro
     };
     if (error.kind == ErrorKind::Template) {
         if (has_neighbours_of_one_role(turns))
-            notice.actions.push_back({tr("Join neighbouring messages and send"),
-                                      retry_with([](ChatSettings& s) { s.merge_turns = true; })});
+            notice.actions.push_back(
+                {tr("Join and send"), retry_with([](ChatSettings& s) { s.merge_turns = true; }),
+                 tr("Neighbouring messages of one side are sent as one, in this chat from now on")});
         if (!turns.empty() && turns.front().role == QLatin1String("system"))
-            notice.actions.push_back({tr("Put the system prompt into the first message and send"),
-                                      retry_with([](ChatSettings& s) { s.system_in_first_turn = true; })});
+            notice.actions.push_back(
+                {tr("Move system prompt and send"),
+                 retry_with([](ChatSettings& s) { s.system_in_first_turn = true; }),
+                 tr("The system prompt is put in front of your first message, in this chat from now on")});
     }
     page_->notices()->show_notice(std::move(notice));
     update_composer();

@@ -93,7 +93,7 @@ class MainWindow : public QMainWindow {
     void fill_model_menu();
     void fill_cache_menu();
     void choose_file();
-    void on_loaded(const ModelInfo& info);
+    void on_loaded(const ModelInfo& loaded);
     void on_load_failed(const QString& path, const Error& error, bool kept);
     LoadSpec spec_for(const QString& path) const;
 

@@ -72,7 +72,9 @@ void MainWindow::open_model(const QString& path) {
     update_composer();
 }
 
-void MainWindow::on_loaded(const ModelInfo& info) {
+void MainWindow::on_loaded(const ModelInfo& loaded) {
+    ModelInfo info = loaded;
+    info.name = shown_model_name(loaded.path, loaded.name);
     if (!worker_.loading()) marker_.end();
     model_ = info;
     iteration_ = 0;

@@ -3,6 +3,7 @@
 #include <QCoreApplication>
 #include <QDir>
 #include <QFileInfo>
+#include <QRegularExpression>
 #include <QStandardPaths>
 
 namespace vitrine::ui {
@@ -27,6 +28,16 @@ QString embedded_model_path() {
 bool is_embedded_model(const QString& path) {
     const QString embedded = embedded_model_path();
     return !embedded.isEmpty() && QFileInfo(path) == QFileInfo(embedded);
+}
+
+QString shown_model_name(const QString& path, const QString& own_name) {
+    if (is_embedded_model(path) && !own_name.isEmpty()) return own_name;
+    static const QRegularExpression format(
+        QStringLiteral("[-._ ](I?Q[0-9][0-9A-Z_]*|BF16|F16|F32|FP16|FP32)$"),
+        QRegularExpression::CaseInsensitiveOption);
+    QString name = QFileInfo(path).completeBaseName();
+    name.remove(format);
+    return name.isEmpty() ? own_name : name;
 }
 
 std::vector<FoundModel> installed_models() {

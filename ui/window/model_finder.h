@@ -13,6 +13,10 @@ QString default_model_path();   // in it; may not exist
 QString embedded_model_path();  // installed, or in the source tree; empty: not there
 bool is_embedded_model(const QString& path);
 
+// What people call it: the file's name without the format, which stands beside it. Names inside files are
+// often those of a training run; the built-in model's is ours.
+QString shown_model_name(const QString& path, const QString& own_name);
+
 struct FoundModel {
     QString path;
     QString name;
