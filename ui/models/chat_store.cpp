@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include <QCoreApplication>
 #include <QDateTime>
 #include <QDir>
 #include <QFile>
@@ -14,6 +15,8 @@
 
 namespace vitrine::ui {
 namespace {
+
+QString tr(const char* text) { return QCoreApplication::translate("ChatStore", text); }
 
 constexpr int schema_version = 1;
 constexpr auto driver = "QSQLITE";
@@ -152,8 +155,7 @@ bool ChatStore::set_aside() {
     for (const char* tail : {"-wal", "-shm"})
         if (QFileInfo::exists(path() + QLatin1String(tail)))
             QFile::rename(path() + QLatin1String(tail), target + QLatin1String(tail));
-    notice_ = QStringLiteral(
-                  "The file with your chats is damaged (%1). It was kept as %2, and a new one was begun.")
+    notice_ = tr("The file with your chats is damaged (%1). It was kept as %2, and a new one was begun.")
                   .arg(last_error_, QDir::toNativeSeparators(target));
     return true;
 }
@@ -182,15 +184,13 @@ void ChatStore::open() {
     if (damaged_ && set_aside() && open_file(false)) return;
     if (!damaged_ && QFileInfo::exists(path()) && open_file(true)) {
         mode_ = Mode::ReadOnly;
-        notice_ = QStringLiteral(
-                      "%1 cannot be written (%2). You can read your chats; what you write now stays in "
-                      "memory and is lost when the window closes.")
+        notice_ = tr("%1 cannot be written (%2). You can read your chats; what you write now stays in "
+                     "memory and is lost when the window closes.")
                       .arg(QDir::toNativeSeparators(path()), first_error);
         return;
     }
     notice_ =
-        QStringLiteral(
-            "Chats cannot be saved in %1 (%2). They go on in memory and are lost when the window closes.")
+        tr("Chats cannot be saved in %1 (%2). They go on in memory and are lost when the window closes.")
             .arg(QDir::toNativeSeparators(folder_), first_error);
     open_memory();
 }

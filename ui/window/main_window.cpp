@@ -578,6 +578,7 @@ void MainWindow::changeEvent(QEvent* event) {
 
 void MainWindow::closeEvent(QCloseEvent* event) {
     keep_draft();
+    marker_.end();  // leaving while a model loads is no crash
     controller_.shut_down();
     if (!options_.scripted()) {
         settings_.set_window(saveGeometry(), saveState(layout_version));

@@ -15,7 +15,7 @@
 #include <QListView>
 #include <QMenu>
 #include <QMessageBox>
-#include <QShortcut>
+#include <QPushButton>
 #include <QToolButton>
 #include <QUrl>
 #include <QVBoxLayout>
@@ -202,13 +202,10 @@ void MainWindow::show_about() {
                               "CLI11 (BSD), xxHash (BSD), SQLite (public domain).\n\n"
                               "Chats and settings lie in %1. Delete that folder to remove them.")
                                .arg(QDir::toNativeSeparators(folder_)));
-    QPushButton* copy = box.addButton(tr("Copy diagnostics"), QMessageBox::ActionRole);
+    const QPushButton* copy = box.addButton(tr("Copy diagnostics"), QMessageBox::ActionRole);
     box.addButton(QMessageBox::Close);
     box.exec();
-    if (box.clickedButton() == static_cast<QAbstractButton*>(nullptr)) return;
-    if (box.clickedButton()->text() == tr("Copy diagnostics"))
-        QApplication::clipboard()->setText(diagnostics);
-    Q_UNUSED(copy);
+    if (box.clickedButton() == copy) QApplication::clipboard()->setText(diagnostics);
 }
 
 }  // namespace vitrine::ui
