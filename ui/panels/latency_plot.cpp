@@ -18,7 +18,7 @@
 namespace vitrine::ui {
 namespace {
 
-constexpr double gutter = 34;  // for the numbers of the axis
+constexpr double gutter = 44;  // for the numbers of the axis
 constexpr double dot = 3;
 constexpr double reach = 7;  // pixels from the pointer to a point
 

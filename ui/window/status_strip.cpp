@@ -122,7 +122,7 @@ void StatusStrip::paintEvent(QPaintEvent*) {
                                    .arg(bytes_text(info_.weights_bytes), bytes_text(info_.kv_bytes),
                                         bytes_text(info_.workspace_bytes));
         const double memory_width = tabular_width(memory, plain);
-        if (width() > 1150) {
+        if (width() > 1320) {
             painter.setPen(theme.text_second);
             draw_tabular(painter, QPointF(right - memory_width, base), memory, plain);
             right -= memory_width + between;
