@@ -227,7 +227,8 @@ Status Engine::Impl::run(const StepPlan& plan) {
         for (const BlockId b : s.table.blocks) tables.push_back(b.value);
         const auto first_row = static_cast<std::int32_t>(tokens.size());
         for (std::int32_t i = 0; i < item.count; ++i) {
-            tokens.push_back(s.tokens[static_cast<std::size_t>(item.start + i)].value);
+            tokens.push_back(
+                s.tokens[static_cast<std::size_t>(item.start) + static_cast<std::size_t>(i)].value);
             positions.push_back(item.start + i);
         }
         for (std::int32_t i = item.count - item.outputs; i < item.count; ++i)
