@@ -166,7 +166,7 @@ class TestChatStore : public QObject {
             program.start(QCoreApplication::applicationFilePath(),
                           {QStringLiteral("--stream"), folder_->path()});
             QVERIFY(program.waitForReadyRead(20'000));
-            QThread::msleep(static_cast<unsigned long>(30 + 60 * round));
+            QThread::msleep(30UL + 60UL * static_cast<unsigned long>(round));
             ::kill(static_cast<pid_t>(program.processId()), SIGKILL);
             program.waitForFinished();
             ChatStore store(folder_->path());

@@ -309,17 +309,14 @@ void EngineWorker::give_up(const std::string& why) {
     put([&](Batch& batch) { batch.engine_failed = error; });
 }
 
-void EngineWorker::wake() {
-    QMetaObject::invokeMethod(
-        this,
-        [this] {
-            const qint64 left = tick_ms - since_tick_.elapsed();
-            if (!tick_.isActive()) tick_.start(static_cast<int>(std::max<qint64>(0, left)));
-        },
-        Qt::QueuedConnection);
-}
+void EngineWorker::wake() { QMetaObject::invokeMethod(this, "fetch_soon", Qt::QueuedConnection); }
 
 // ---- the window's thread ----
+
+void EngineWorker::fetch_soon() {
+    const qint64 left = tick_ms - since_tick_.elapsed();
+    if (!tick_.isActive()) tick_.start(static_cast<int>(std::max<qint64>(0, left)));
+}
 
 void EngineWorker::deliver() {
     since_tick_.restart();

@@ -77,8 +77,9 @@ class EngineWorker : public QObject {
     using Command = std::function<void()>;  // runs on the worker thread
 
     void post(Command command);
-    void deliver();  // window's thread
-    void wake();     // worker's thread: the window has something to fetch
+    void deliver();                 // window's thread
+    void wake();                    // worker's thread: the window has something to fetch
+    Q_INVOKABLE void fetch_soon();  // window's thread
     template <class Write>
     void put(Write&& write) {
         if (outbox_.put(std::forward<Write>(write))) wake();

@@ -93,7 +93,7 @@ void ChatListDelegate::paint(QPainter* painter, const QStyleOptionViewItem& opti
     }
     const qint64 id = index.data(ChatListModel::IdRole).toLongLong();
     if (index.data(ChatListModel::LiveRole).toBool() && colors_->peek(id) >= 0) {
-        const QRectF box(row.left() + 8, row.center().y() - square / 2 + 1, square, square);
+        const QRectF box(row.left() + 8, row.center().y() - (square - 1) / 2.0 + 1, square, square);
         paint_sequence(*painter, box, colors_->color_of(id), theme.metrics.radius_block);
     }
     QRect text = row.adjusted(24, 0, -8, 0);

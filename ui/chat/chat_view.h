@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include <QAbstractScrollArea>
@@ -27,7 +28,10 @@ struct TextPlace {
     int row = -1;
     int paragraph = 0;
     int offset = 0;
-    auto operator<=>(const TextPlace&) const = default;
+    bool operator==(const TextPlace&) const = default;
+    bool operator<(const TextPlace& other) const {
+        return std::tie(row, paragraph, offset) < std::tie(other.row, other.paragraph, other.offset);
+    }
 };
 
 class ChatView : public QAbstractScrollArea {

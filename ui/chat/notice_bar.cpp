@@ -6,7 +6,6 @@
 #include <QLabel>
 #include <QPainter>
 #include <QPushButton>
-#include <QTimer>
 #include <QVBoxLayout>
 
 #include "ui/settings/theme.h"
@@ -37,6 +36,8 @@ NoticeBar::NoticeBar(QWidget* parent) : QFrame(parent) {
     actions_->addStretch(1);
     column->addLayout(actions_);
     connect(close, &QPushButton::clicked, this, &NoticeBar::dismiss_current);
+    timeout_.setSingleShot(true);
+    connect(&timeout_, &QTimer::timeout, this, &NoticeBar::dismiss_current);
     connect(theme_signal(), &ThemeSignal::changed, this, [this] { update(); });
     hide();
 }
@@ -76,7 +77,7 @@ void NoticeBar::dismiss_current() {
 }
 
 void NoticeBar::present() {
-    const int number = ++shown_;
+    timeout_.stop();
     for (QPushButton* button : buttons_) button->deleteLater();
     buttons_.clear();
     setVisible(!waiting_.empty());
@@ -94,10 +95,7 @@ void NoticeBar::present() {
         actions_->insertWidget(actions_->count() - 1, button);
         buttons_.push_back(button);
     }
-    if (notice.timeout_ms > 0)
-        QTimer::singleShot(notice.timeout_ms, this, [this, number] {
-            if (number == shown_) dismiss_current();
-        });
+    if (notice.timeout_ms > 0) timeout_.start(notice.timeout_ms);
     update();
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <QFrame>
+#include <QTimer>
 
 class QLabel;
 class QHBoxLayout;
@@ -50,7 +51,7 @@ class NoticeBar : public QFrame {
     QLabel* label_;
     QHBoxLayout* actions_;
     std::vector<QPushButton*> buttons_;
-    int shown_ = 0;  // counts notices, so that a timeout closes only its own
+    QTimer timeout_;
 };
 
 }  // namespace vitrine::ui

@@ -14,7 +14,7 @@ Conversation::Conversation(std::vector<Message> messages, qint64 active_root) : 
     QHash<qint64, Message> all;
     for (Message& message : messages) {
         children[message.parent].push_back(message.id);
-        all.insert(message.id, std::move(message));
+        all.insert(message.id, message);
     }
     // Only what can be reached from the root: orphans and cycles of a damaged store stay outside.
     std::vector<qint64> open{0};
@@ -48,10 +48,10 @@ int Conversation::row_of(qint64 id) const {
     return -1;
 }
 
-void Conversation::add(Message message) {
+void Conversation::add(const Message& message) {
     const qint64 id = message.id;
     const qint64 parent = message.parent;
-    messages_.insert(id, std::move(message));
+    messages_.insert(id, message);
     children_[parent].push_back(id);
     if (parent == 0) {
         active_root_ = id;

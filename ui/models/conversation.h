@@ -26,7 +26,7 @@ class Conversation {
     qint64 active_root() const { return active_root_; }
 
     // Becomes the shown child of its parent.
-    void add(Message message);
+    void add(const Message& message);
     // Only messages without children; the newest sibling is shown then.
     void remove(qint64 id);
     // The messages with the same parent, oldest first.

@@ -2,16 +2,35 @@
 
 #include <optional>
 
+#include <QCoreApplication>
+#include <QEvent>
 #include <QHash>
+#include <QSemaphore>
 #include <QTimer>
 
 namespace vitrine::ui {
 
 int StoreThread::retry_ms = 5000;
 
+namespace {
+
+// Something to do on the store's thread, in the order of the posts.
+class Job : public QEvent {
+  public:
+    explicit Job(std::function<void()> run) : QEvent(QEvent::User), run_(std::move(run)) {}
+    void run() const { run_(); }
+
+  private:
+    std::function<void()> run_;
+};
+
+}  // namespace
+
 class StoreThread::Side : public QObject {
   public:
     Side(StoreThread* front, const QString& folder) : front_(front), store_(folder) {}
+
+    void customEvent(QEvent* event) override { static_cast<Job*>(event)->run(); }
 
     void open() {
         store_.open();
@@ -85,33 +104,38 @@ StoreThread::StoreThread(const QString& folder, QObject* parent)
 }
 
 StoreThread::~StoreThread() {
+    post([side = side_] { side->try_again(); });
     flush();
-    QMetaObject::invokeMethod(side_, [side = side_] { side->try_again(); });
     thread_.quit();
     thread_.wait();
 }
 
+void StoreThread::post(std::function<void()> run) {
+    QCoreApplication::postEvent(side_, new Job(std::move(run)));
+}
+
 void StoreThread::open() {
-    QMetaObject::invokeMethod(side_, [side = side_] { side->open(); });
+    post([side = side_] { side->open(); });
 }
 void StoreThread::load_messages(qint64 chat) {
-    QMetaObject::invokeMethod(side_, [side = side_, chat] { side->load(chat); });
+    post([side = side_, chat] { side->load(chat); });
 }
 void StoreThread::save(const Chat& chat) {
-    QMetaObject::invokeMethod(side_, [side = side_, chat] { side->save(chat); });
+    post([side = side_, chat] { side->save(chat); });
 }
 void StoreThread::save(const Message& message) {
-    QMetaObject::invokeMethod(side_, [side = side_, message] { side->save(message); });
+    post([side = side_, message] { side->save(message); });
 }
 void StoreThread::remove_message(qint64 id) {
-    QMetaObject::invokeMethod(side_, [side = side_, id] { side->remove(id); });
+    post([side = side_, id] { side->remove(id); });
 }
 void StoreThread::limit_pages(int pages) {
-    QMetaObject::invokeMethod(side_, [side = side_, pages] { side->limit(pages); });
+    post([side = side_, pages] { side->limit(pages); });
 }
 void StoreThread::flush() {
-    QMetaObject::invokeMethod(
-        side_, [] {}, Qt::BlockingQueuedConnection);
+    QSemaphore done;
+    post([&done] { done.release(); });
+    done.acquire();
 }
 
 }  // namespace vitrine::ui

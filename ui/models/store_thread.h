@@ -4,6 +4,7 @@
 // message) and tried again every few seconds; the window is told once, and once more when it works again.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -40,6 +41,7 @@ class StoreThread : public QObject {
 
   private:
     class Side;  // lives on the thread
+    void post(std::function<void()> run);
     QThread thread_;
     Side* side_;
 };

@@ -92,7 +92,7 @@ void AppSettings::set_threads(int threads) { file_->setValue(QStringLiteral("eng
 
 QString AppSettings::kv_dtype() const {
     const QVariant value = file_->value(QStringLiteral("engine/kv_dtype"));
-    const QString name = value.toString();
+    QString name = value.toString();
     if (name == QLatin1String("F32") || name == QLatin1String("F16") || name == QLatin1String("BF16"))
         return name;
     if (value.isValid()) complain(QStringLiteral("engine/kv_dtype"), value, QStringLiteral("F16"));
