@@ -78,9 +78,9 @@ enum class RopeStyle : std::uint8_t {
 // Rotary embedding: angle = position · inv_freq[i]; cos and sin are multiplied by magnitude.
 struct RopeSpec {
     RopeStyle style = RopeStyle::Halves;
-    std::int32_t rotary_dim = 0;  // the first rotary_dim elements of each head turn, the rest passes
-    float magnitude = 1.0F;       // attention factor of yarn and longrope
-    std::vector<float> inv_freq;  // [rotary_dim / 2]
+    std::int32_t rotary_dim = 0;   // the first rotary_dim elements of each head turn, the rest passes
+    float magnitude = 1.0F;        // attention factor of yarn and longrope
+    std::vector<double> inv_freq;  // [rotary_dim / 2]; in double, so that far positions keep their angle
 };
 
 // The rows of one sequence in a step.
@@ -89,6 +89,7 @@ struct SequenceSlice {
     std::int32_t rows = 0;
     std::int32_t start = 0;                // position of its first row; keys visible to row i: start + i + 1
     std::span<const std::int32_t> blocks;  // block table, logical → physical; covers start + rows tokens
+    std::int32_t rope_set = 0;             // which set of rotary embeddings, see StepInput::ropes
 };
 
 // What changes from step to step. Borrowed until finish_step() returns.
@@ -97,7 +98,11 @@ struct StepInput {
     std::span<const std::int32_t> positions;  // [R]
     std::span<const SequenceSlice> sequences;
     std::span<const std::int32_t> output_rows;  // rows whose logits are wanted, in the order wanted
-    std::span<const RopeSpec> ropes;            // the model's rotary embeddings; QkvArgs::rope indexes it
+    // The model's rotary embeddings: rope_sets sets of equally many, and QkvArgs::rope is an index into the
+    // set that a row's sequence names. There are two sets where the frequencies depend on how long the
+    // sequence is (longrope). Embeddings at one index agree in style and rotary_dim.
+    std::span<const RopeSpec> ropes;
+    std::int32_t rope_sets = 1;
 };
 
 enum class Activation : std::uint8_t { SiLU, GeluTanh };
@@ -123,7 +128,7 @@ struct QkvArgs {
     const WeightStorage* q_norm = nullptr;  // [1, C] F32 or none
     const WeightStorage* k_norm = nullptr;
     std::int32_t heads = 0;  // H; G and C are the cache's
-    std::int32_t rope = 0;   // index into StepInput::ropes
+    std::int32_t rope = 0;   // index into a set of StepInput::ropes
     std::int32_t layer = 0;
     KvStorage* kv = nullptr;
     BufferStorage* q = nullptr;  // out [R, H·C]

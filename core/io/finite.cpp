@@ -50,20 +50,38 @@ Status check_finite(const HostTensor& tensor, std::string_view name) {
 
     std::optional<std::uint64_t> bad;
     const char* what = "weight";
+    const auto look = [&](const char* part, std::uint64_t offset, std::uint16_t exponent) {
+        if (bad) return;
+        bad = first_not_finite(tensor.data + offset, blocks, stride, exponent);
+        what = part;
+    };
     switch (tensor.dtype) {
         case DType::F32: bad = first_not_finite(tensor.data, blocks, stride, kFloatExponent); break;
-        case DType::F16: bad = first_not_finite(tensor.data, blocks, stride, kHalfExponent); break;
-        case DType::BF16: bad = first_not_finite(tensor.data, blocks, stride, kBfloatExponent); break;
+        case DType::F16: look("weight", 0, kHalfExponent); break;
+        case DType::BF16: look("weight", 0, kBfloatExponent); break;
         case DType::Q8_0:
         case DType::Q4_0:
+        case DType::Q5_0:
+        case DType::IQ4_NL:
+        case DType::IQ4_XS: look("scale", 0, kHalfExponent); break;
         case DType::Q4_1:
-            what = "scale";
-            bad = first_not_finite(tensor.data, blocks, stride, kHalfExponent);
-            if (!bad && tensor.dtype == DType::Q4_1) {
-                what = "minimum";
-                bad = first_not_finite(tensor.data + 2, blocks, stride, kHalfExponent);
-            }
+        case DType::Q5_1:
+        case DType::Q4_K:
+        case DType::Q5_K:
+            look("scale", 0, kHalfExponent);
+            look("minimum", 2, kHalfExponent);
             break;
+        case DType::Q2_K:
+            look("scale", 80, kHalfExponent);
+            look("minimum", 82, kHalfExponent);
+            break;
+        case DType::Q3_K: look("scale", 108, kHalfExponent); break;
+        case DType::Q6_K: look("scale", 208, kHalfExponent); break;
+        case DType::F8_E4M3:
+            for (std::uint64_t i = 0; i < blocks && !bad; ++i)
+                if ((static_cast<unsigned>(tensor.data[i]) & 0x7FU) == 0x7FU) bad = i;
+            break;
+        case DType::I8: break;
     }
     if (!bad) return {};
     const std::string place = "row " + std::to_string(*bad / blocks_in_row) +

@@ -27,7 +27,7 @@ const GgmlType* find_ggml_type(std::uint32_t id);
 // The number under which a type that we can run is stored.
 std::uint32_t ggml_type_id(DType type);
 
-// "F32, F16, BF16, Q8_0, Q4_0 and Q4_1", for messages.
+// "F32, F16, BF16, …", for messages.
 std::string_view runnable_type_names();
 
 }  // namespace vitrine

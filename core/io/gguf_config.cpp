@@ -111,7 +111,7 @@ RopeSpec make_rope(double base, std::int32_t rotary, double linear_factor,
     for (std::int32_t i = 0; i < rotary / 2; ++i) {
         double frequency = std::pow(base, -2.0 * i / rotary) / linear_factor;
         if (!factors.empty()) frequency /= static_cast<double>(factors[static_cast<std::size_t>(i)]);
-        rope.inv_freq.push_back(static_cast<float>(frequency));
+        rope.inv_freq.push_back(frequency);
     }
     return rope;
 }

@@ -10,7 +10,7 @@
 namespace vitrine {
 
 struct ModelConfig {
-    std::string architecture;  // "llama"
+    std::string architecture;  // "llama", "qwen2", "qwen3", "gemma2", "gemma3", "phi3"
     std::string name;          // general.name, may be empty
     std::int32_t vocab = 0;    // V, rows of the output matrix
     std::int32_t context = 0;  // trained context length in tokens
@@ -26,12 +26,22 @@ struct ModelConfig {
     float attention_softcap = 0.0F;
     float logit_softcap = 0.0F;
     Activation activation = Activation::SiLU;
-    std::vector<RopeSpec> ropes;  // distinct rotary embeddings
+    // Distinct rotary embeddings; with rope_switch a second set of as many follows, for sequences of more
+    // than rope_switch tokens (longrope, Ding et al. 2024). Crossing it means other keys: they are
+    // recomputed.
+    std::vector<RopeSpec> ropes;
+    std::int32_t rope_switch = 0;  // 0: one set whatever the length
     struct Layer {
-        std::int32_t rope = 0;    // index into ropes
+        std::int32_t rope = 0;    // index into a set of ropes
         std::int32_t window = 0;  // sliding window in tokens, 0: all
     };
     std::vector<Layer> layer;  // [layers]
+
+    std::int32_t rope_sets() const { return rope_switch > 0 ? 2 : 1; }
+    // The set for a sequence of `length` tokens.
+    std::int32_t rope_set(std::int64_t length) const {
+        return rope_switch > 0 && length > rope_switch ? 1 : 0;
+    }
 };
 
 }  // namespace vitrine

@@ -22,8 +22,8 @@ std::uint32_t file_type_of(DType type) {
         case DType::Q4_1: return 3;
         case DType::Q8_0: return 7;
         case DType::BF16: return 32;
+        default: return 0;  // not written by this program
     }
-    return 0;
 }
 
 bool is_matrix(const GgufTensor& tensor) {

@@ -98,6 +98,7 @@ void quantize_row(DType type, const float* in, std::int64_t cols, std::byte* out
             case DType::Q8_0: quantize_q8_0(in + i, out); break;
             case DType::Q4_0: quantize_q4_0(in + i, out); break;
             case DType::Q4_1: quantize_q4_1(in + i, out); break;
+            default: break;
         }
     }
 }

@@ -47,6 +47,9 @@ Result<Weight> CpuDevice::upload(const HostTensor& tensor) {
     if (file_bytes > (std::uint64_t{1} << 46U) || tensor.cols > (std::int64_t{1} << 40U))
         return Error{ErrorKind::OutOfMemory, "A matrix of " + std::to_string(tensor.rows) + " x " +
                                                  std::to_string(tensor.cols) + " is larger than any memory."};
+    if (group_bytes(tensor.dtype, tensor.cols) == 0)
+        return Error{ErrorKind::Unsupported,
+                     std::string(info_of(tensor.dtype).name) + " weights have no kernel on this device."};
     auto w = std::make_shared<GroupedWeight>();
     w->dtype = tensor.dtype;
     w->rows = tensor.rows;

@@ -38,8 +38,8 @@ constexpr std::int64_t group_bytes(DType type, std::int64_t cols) {
         case DType::Q8_0:
         case DType::Q4_0: return (blocks + 1) / 2 * 2 * (code_bytes(type) + scale_bytes);
         case DType::Q4_1: return blocks * (code_bytes(type) + 2 * scale_bytes);
+        default: return 0;  // no layout
     }
-    return 0;
 }
 
 // Offsets of a block's codes and scales in its group.

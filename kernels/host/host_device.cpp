@@ -62,7 +62,19 @@ Result<std::uint64_t> upload_bytes(const HostTensor& tensor) {
         return Error{ErrorKind::OutOfMemory, "A matrix of " + shape + " is larger than any memory."};
     if (tensor.data == nullptr)
         return Error{ErrorKind::InvalidArgument, "A matrix of " + shape + " without data."};
+    const ScaleGrid& scales = tensor.scales;
+    if (has_outside_scales(tensor.dtype) &&
+        (scales.values == nullptr || scales.tile_rows < 1 || scales.tile_cols < 1 || scales.first_row < 0))
+        return Error{ErrorKind::InvalidArgument, "A matrix of " + shape + " without its scales."};
     return bytes;
+}
+
+std::span<const float> scales_of(const HostTensor& t) {
+    const ScaleGrid& g = t.scales;
+    const std::int64_t across = (t.cols + g.tile_cols - 1) / g.tile_cols;
+    const std::int64_t first = g.first_row / g.tile_rows;
+    const std::int64_t last = (g.first_row + t.rows + g.tile_rows - 1) / g.tile_rows;
+    return {g.values + first * across, static_cast<std::size_t>((last - first) * across)};
 }
 
 Result<Buffer> HostDevice::allocate(std::size_t floats) {
@@ -147,25 +159,30 @@ void HostDevice::begin_step(const StepInput& step) {
         fail(ErrorKind::InvalidArgument, "The step: " + problem);
         return;
     }
-    const std::size_t count = step.tokens.size();
-    ropes_.resize(step.ropes.size());
+    fill_rope_tables();
+}
+
+void HostDevice::fill_rope_tables() {
+    const std::size_t count = step_.tokens.size();
+    ropes_.resize(step_.ropes.size() / static_cast<std::size_t>(step_.rope_sets));
     for (std::size_t i = 0; i < ropes_.size(); ++i) {
-        const RopeSpec& spec = step.ropes[i];
         RopeTable& table = ropes_[i];
-        table.style = spec.style;
-        table.half = spec.rotary_dim / 2;
+        table.style = step_.ropes[i].style;
+        table.half = step_.ropes[i].rotary_dim / 2;
         const auto half = static_cast<std::size_t>(table.half);
         table.cosine.resize(count * half);
         table.sine.resize(count * half);
         const auto fill = [&](std::int64_t first, std::int64_t last, int) {
             for (auto r = static_cast<std::size_t>(first); r < static_cast<std::size_t>(last); ++r) {
+                const std::int32_t owner = places_[r].sequence;
+                const auto set = static_cast<std::size_t>(
+                    owner < 0 ? 0 : step_.sequences[static_cast<std::size_t>(owner)].rope_set);
+                const RopeSpec& spec = step_.ropes[set * ropes_.size() + i];
                 for (std::size_t f = 0; f < half; ++f) {
-                    const float angle = static_cast<float>(step.positions[r]) * spec.inv_freq[f];
-                    // In double and rounded once, so that the library's float versions do not matter.
-                    table.cosine[r * half + f] =
-                        static_cast<float>(std::cos(static_cast<double>(angle))) * spec.magnitude;
-                    table.sine[r * half + f] =
-                        static_cast<float>(std::sin(static_cast<double>(angle))) * spec.magnitude;
+                    const double angle = static_cast<double>(step_.positions[r]) * spec.inv_freq[f];
+                    const auto magnitude = static_cast<double>(spec.magnitude);
+                    table.cosine[r * half + f] = static_cast<float>(std::cos(angle) * magnitude);
+                    table.sine[r * half + f] = static_cast<float>(std::sin(angle) * magnitude);
                 }
             }
         };

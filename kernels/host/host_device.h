@@ -99,6 +99,9 @@ inline const float* vector_of(const WeightStorage* w) {
 // Bytes of a tensor as it lies in memory, or why it cannot be uploaded.
 Result<std::uint64_t> upload_bytes(const HostTensor& tensor);
 
+// The scales of the tiles that a matrix with outside scales touches; upload_bytes() accepted it.
+std::span<const float> scales_of(const HostTensor& tensor);
+
 class HostDevice : public Device {
   public:
     explicit HostDevice(int threads) : pool_(threads) {}
@@ -127,7 +130,8 @@ class HostDevice : public Device {
         std::int32_t sequence = -1;  // index into StepInput::sequences
         std::int32_t slot = 0;       // which token of the sequence it is
     };
-    // cos and sin times magnitude, [R][rotary_dim / 2]: angle = float(position) · inv_freq in float32.
+    // cos and sin times magnitude, [R][rotary_dim / 2], of the set that each row's sequence names. Computed
+    // in double and rounded once.
     struct RopeTable {
         RopeStyle style = RopeStyle::Halves;
         std::int32_t half = 0;
@@ -166,6 +170,8 @@ class HostDevice : public Device {
     std::string problem_of(const FeedForwardArgs& a) const;
     std::string problem_of(const LogitsArgs& a) const;
     std::string place_rows();
+    std::string rope_problem() const;
+    void fill_rope_tables();
 
     Status status_;
     PhaseTimes times_;

@@ -1,4 +1,5 @@
 // What HostDevice asks of a step and of the arguments of each operation. A problem is a sentence, "" is none.
+#include <algorithm>
 #include <string>
 
 #include "kernels/host/host_device.h"
@@ -56,11 +57,27 @@ std::string HostDevice::place_rows() {
     }
     for (const std::int32_t row : step_.output_rows)
         if (row < 0 || row >= total) return "output row " + number(row) + " of " + number(total) + ".";
+    return rope_problem();
+}
+
+std::string HostDevice::rope_problem() const {
     for (const RopeSpec& rope : step_.ropes)
         if (rope.rotary_dim < 0 || rope.rotary_dim % 2 != 0 ||
             rope.inv_freq.size() != static_cast<std::size_t>(rope.rotary_dim / 2))
             return "a rotary embedding of " + number(rope.rotary_dim) + " elements with " +
                    number(static_cast<std::int64_t>(rope.inv_freq.size())) + " frequencies.";
+    const auto sets = static_cast<std::size_t>(std::max(step_.rope_sets, 0));
+    if (sets == 0 || step_.ropes.size() % sets != 0)
+        return number(static_cast<std::int64_t>(step_.ropes.size())) + " rotary embeddings in " +
+               number(step_.rope_sets) + " sets.";
+    const std::size_t in_set = step_.ropes.size() / sets;
+    for (std::size_t i = in_set; i < step_.ropes.size(); ++i)
+        if (step_.ropes[i].style != step_.ropes[i % in_set].style ||
+            step_.ropes[i].rotary_dim != step_.ropes[i % in_set].rotary_dim)
+            return "rotary embeddings at one index of two sets that differ in shape.";
+    for (const SequenceSlice& slice : step_.sequences)
+        if (slice.rope_set < 0 || slice.rope_set >= step_.rope_sets)
+            return "rotary set " + number(slice.rope_set) + " of " + number(step_.rope_sets) + ".";
     return {};
 }
 

@@ -26,6 +26,8 @@ class FileWeight final : public HostWeight {
   public:
     WeightArena::Piece piece;
     std::uint64_t row_stride = 0;
+    std::vector<float> scale_values;
+    ScaleGrid scales;  // of scale_values, where the type has outside scales
 };
 const FileWeight& file(const WeightStorage* w) { return *static_cast<const FileWeight*>(w); }
 
@@ -126,14 +128,23 @@ Result<Weight> ReferenceDevice::upload(const HostTensor& tensor) {
     VITRINE_TRY(w->piece, arena_.take(bytes, "A matrix of the model"));
     if (bytes > 0) std::memcpy(w->piece.data, tensor.data, bytes);
     if (w->dtype == DType::F32 && w->rows == 1) w->vector = reinterpret_cast<const float*>(w->piece.data);
+    if (has_outside_scales(w->dtype)) {
+        const auto own = scales_of(tensor);
+        w->scale_values.assign(own.begin(), own.end());
+        w->scales = tensor.scales;
+        w->scales.values = w->scale_values.data();
+        w->scales.first_row = tensor.scales.first_row % tensor.scales.tile_rows;
+        w->bytes += own.size_bytes();
+    }
     return Weight(std::move(w));
 }
 
 void ReferenceDevice::read_row(const WeightStorage& w, std::int64_t row, std::span<float> out) {
     if (row < 0 || row >= w.rows || static_cast<std::int64_t>(out.size()) < w.cols) return;
     const FileWeight& f = file(&w);
-    dequantize_row(w.dtype, f.piece.data + static_cast<std::uint64_t>(row) * f.row_stride, w.cols,
-                   out.data());
+    dequantize_matrix_row(
+        {.dtype = w.dtype, .rows = w.rows, .cols = w.cols, .data = f.piece.data, .scales = f.scales}, row,
+        out.data());
 }
 
 const float* ReferenceDevice::prepare(const float* x, const std::int32_t* picked, std::int64_t count,
@@ -172,10 +183,13 @@ void ReferenceDevice::multiply(std::span<const Product> products, const float* x
             const FileWeight& w = file(p->w);
             const std::int64_t row = local * kRowGroup;
             const std::int64_t count = std::min(kRowGroup, w.rows - row);
-            for (std::int64_t r = 0; r < count; ++r)
-                kernels_.dequantize(w.dtype,
-                                    w.piece.data + static_cast<std::uint64_t>(row + r) * w.row_stride, cols,
-                                    scratch + r * stride);
+            for (std::int64_t r = 0; r < count; ++r) {
+                float* to = scratch + r * stride;
+                kernels_.dequantize(
+                    w.dtype, w.piece.data + static_cast<std::uint64_t>(row + r) * w.row_stride, cols, to);
+                if (!has_outside_scales(w.dtype)) continue;
+                for (std::int64_t c = 0; c < cols; ++c) to[c] *= w.scales.at(row + r, c, cols);
+            }
             kernels_.dot(scratch, count, x, tokens, stride, p->out + row, w.rows);
             if (p->bias == nullptr) continue;
             for (std::int64_t t = 0; t < tokens; ++t)

@@ -93,6 +93,7 @@ void dequantize(DType type, const std::byte* row, std::int64_t cols, float* out)
                         out + b * 32);
             done = cols;
             break;
+        default: break;  // the plain conversion is the reference of the others
     }
     if (done < cols) dequantize_row(type, row + done * info_of(type).bytes, cols - done, out + done);
     for (std::int64_t i = cols; i < padded(cols); ++i) out[i] = 0.0F;

@@ -153,7 +153,7 @@ Model make_model(const Options& o) {
     for (std::int32_t b = 0; b < shape.blocks; ++b) m.blocks.push_back(b);
     m.rope.rotary_dim = kC;
     for (int i = 0; i < kC / 2; ++i)
-        m.rope.inv_freq.push_back(std::pow(10000.0F, -2.0F * static_cast<float>(i) / kC));
+        m.rope.inv_freq.push_back(std::pow(10000.0, -2.0 * static_cast<double>(i) / kC));
     return m;
 }
 

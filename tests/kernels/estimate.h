@@ -127,12 +127,12 @@ inline Estimate gated(Activation kind, const Estimate& g, const Estimate& v) {
     return y;
 }
 
-// A head turned by position·inv_freq, angles in float32 as the devices form them.
+// A head turned by position·inv_freq.
 inline Estimate rotated(const Estimate& x, const RopeSpec& rope, std::int32_t position) {
     Estimate y = x;
     const auto half = static_cast<std::size_t>(rope.rotary_dim / 2);
     for (std::size_t i = 0; i < half; ++i) {
-        const double angle = static_cast<double>(static_cast<float>(position) * rope.inv_freq[i]);
+        const double angle = static_cast<double>(position) * rope.inv_freq[i];
         const double c = std::cos(angle) * static_cast<double>(rope.magnitude);
         const double s = std::sin(angle) * static_cast<double>(rope.magnitude);
         const std::size_t a = rope.style == RopeStyle::Halves ? i : 2 * i;

@@ -64,7 +64,7 @@ inline RopeSpec rope_of(std::int32_t dim, RopeStyle style, float base = 10000.0F
     r.style = style;
     r.rotary_dim = dim;
     for (std::int32_t i = 0; i < dim / 2; ++i)
-        r.inv_freq.push_back(static_cast<float>(std::pow(static_cast<double>(base), -2.0 * i / dim)));
+        r.inv_freq.push_back(std::pow(static_cast<double>(base), -2.0 * i / dim));
     return r;
 }
 

@@ -448,7 +448,7 @@ void TestModelSource::rope_frequencies() {
     // GGUF-25: absent is 10000, bit for bit; another base differs. CTX-05: against double precision.
     const auto frequencies = [&](const Change& change) {
         const auto model = folder_.model(changed(change));
-        return model.ok() ? (*model)->config().ropes[0].inv_freq : std::vector<float>();
+        return model.ok() ? (*model)->config().ropes[0].inv_freq : std::vector<double>();
     };
     const auto absent = frequencies(
         [](GgufBuilder& b) { b.remove("llama.rope.freq_base").remove("llama.rope.dimension_count"); });
@@ -459,27 +459,27 @@ void TestModelSource::rope_frequencies() {
     QVERIFY(absent != other);
     for (std::size_t i = 0; i < other.size(); ++i) {
         const double exact = std::exp(-std::log(1e6) * static_cast<double>(i) / 8.0);
-        QVERIFY(std::abs(static_cast<double>(other[i]) - exact) <= 1e-7 * exact);
+        QVERIFY(std::abs(other[i] - exact) <= 1e-12 * exact);
     }
     const auto partial = frequencies([](GgufBuilder& b) { b.set_u32("llama.rope.dimension_count", 8); });
     QCOMPARE(partial.size(), std::size_t{4});
-    QVERIFY(std::abs(partial[1] - 0.1F) < 1e-7F);
+    QVERIFY(std::abs(partial[1] - 0.1) < 1e-12);
 }
 
 void TestModelSource::rope_scaling() {
     const auto first = [&](const Change& change) {
         const auto model = folder_.model(changed(change));
-        return model.ok() ? (*model)->config().ropes[0].inv_freq[0] : -1.0F;
+        return model.ok() ? (*model)->config().ropes[0].inv_freq[0] : -1.0;
     };
     QCOMPARE(first([](GgufBuilder& b) {
                  b.set_string("llama.rope.scaling.type", "none").set_f32("llama.rope.scaling.factor", 4.0F);
              }),
-             1.0F);
+             1.0);
     QCOMPARE(first([](GgufBuilder& b) {
                  b.set_string("llama.rope.scaling.type", "linear").set_f32("llama.rope.scaling.factor", 4.0F);
              }),
-             0.25F);
-    QCOMPARE(first([](GgufBuilder& b) { b.set_f32("llama.rope.scale_linear", 2.0F); }), 0.5F);
+             0.25);
+    QCOMPARE(first([](GgufBuilder& b) { b.set_f32("llama.rope.scale_linear", 2.0F); }), 0.5);
 }
 
 void TestModelSource::rope_factors() {
@@ -494,7 +494,7 @@ void TestModelSource::rope_factors() {
     QVERIFY((*model)->warnings().empty());
     const auto& scaled = (*model)->config().ropes[0].inv_freq;
     for (std::size_t i = 0; i < factors.size(); ++i) {
-        QVERIFY(std::abs(scaled[i] * factors[i] - base[i]) <= 3e-7F * base[i]);
+        QVERIFY(std::abs(scaled[i] * static_cast<double>(factors[i]) - base[i]) <= 1e-12 * base[i]);
     }
 }
 
