@@ -101,7 +101,7 @@ struct HostTensor {
     std::int64_t rows = 0;
     std::int64_t cols = 0;
     const std::byte* data = nullptr;  // rows × row_bytes(dtype, cols), any alignment
-    ScaleGrid scales;                 // where has_outside_scales(dtype)
+    ScaleGrid scales = {};            // where has_outside_scales(dtype)
 
     // Rows [first, first + count), for projections that a file stores fused.
     HostTensor slice_rows(std::int64_t first, std::int64_t count) const {
