@@ -21,8 +21,8 @@ enum class TokenType : std::uint8_t {
     Byte = 6
 };
 
-// How a token that is searched for in the text, before anything else happens to it, is found ("added_tokens" of
-// a tokenizer.json). Without an entry: everywhere, in the text as it came, its neighbours untouched.
+// How a token that is searched for in the text, before anything else happens to it, is found ("added_tokens"
+// of a tokenizer.json). Without an entry: everywhere, in the text as it came, its neighbours untouched.
 struct AddedToken {
     TokenId id;
     bool normalized = false;   // searched for in the normalized text
@@ -55,7 +55,8 @@ struct SplitStep {
     enum class Kind : std::uint8_t {
         Pattern,    // at matches of a regular expression, as the library Oniguruma reads it
         Text,       // at occurrences of a text
-        Metaspace,  // spaces become `pattern`, one is put in front as `prefix` says; cut before each where `cut`
+        Metaspace,  // spaces become `pattern`, one is put in front as `prefix` says; cut before each where
+                    // `cut`
     };
     // What becomes of a match.
     enum class Keep : std::uint8_t { Isolated, Removed, MergedWithPrevious, MergedWithNext, Contiguous };
@@ -75,12 +76,12 @@ struct SplitStep {
 struct PipelineRules {
     std::vector<NormalizerStep> normalizer;
     std::vector<SplitStep> splits;
-    bool byte_level = true;      // tokens and merges are in GPT-2's byte alphabet; else in characters
-    bool prefix_space = false;   // a stretch that does not begin with a space gets one (byte level)
-    bool byte_fallback = false;  // a character that is no token becomes tokens like <0x0A>
-    bool fuse_unknown = false;   // a run of unknown characters is one unknown token
-    bool ignore_merges = false;  // a piece that is a token becomes it, whatever the merges say
-    std::string space_symbol;    // in tokens, for a space (decoder); empty: none
+    bool byte_level = true;          // tokens and merges are in GPT-2's byte alphabet; else in characters
+    bool prefix_space = false;       // a stretch that does not begin with a space gets one (byte level)
+    bool byte_fallback = false;      // a character that is no token becomes tokens like <0x0A>
+    bool fuse_unknown = false;       // a run of unknown characters is one unknown token
+    bool ignore_merges = false;      // a piece that is a token becomes it, whatever the merges say
+    std::string space_symbol;        // in tokens, for a space (decoder); empty: none
     bool drops_first_space = false;  // the decoder takes one space off the begin of the text
 };
 
@@ -92,8 +93,8 @@ struct MergeIds {
 };
 
 struct VocabularyData {
-    // "gpt2": byte-level BPE; "llama": SentencePiece BPE; "t5": SentencePiece Unigram; "bpe": BPE of characters
-    // (a tokenizer.json with byte_fallback, always with `rules`).
+    // "gpt2": byte-level BPE; "llama": SentencePiece BPE; "t5": SentencePiece Unigram; "bpe": BPE of
+    // characters (a tokenizer.json with byte_fallback, always with `rules`).
     std::string model;
     std::optional<std::string> pre;   // pre-tokenizer name; none: absent in the file
     std::vector<std::string> tokens;  // texts by id, as stored (byte-level BPE: in the GPT-2 byte alphabet)
@@ -102,13 +103,13 @@ struct VocabularyData {
     std::vector<std::string> merges;  // "left right", by rank (GGUF)
     std::vector<MergeIds> merge_ids;  // by rank (tokenizer.json); in place of `merges`
     std::vector<AddedToken> added;    // tokens with conditions, ascending ids
-    std::optional<PipelineRules> rules;  // of a tokenizer.json; then `pre` does not count
+    std::optional<PipelineRules> rules;                   // of a tokenizer.json; then `pre` does not count
     std::optional<TokenId> bos, eos, eot, eom, unk, pad;  // validated: inside the vocabulary
     std::vector<TokenId> extra_eog;  // further end-of-generation ids (generation_config.json)
     // add_space_prefix: SentencePiece puts a space in front of each stretch of text (absent: it does).
     std::optional<bool> add_bos, add_eos, add_space_prefix;
-    // SentencePiece's normalizer: runs of spaces become one and those at the ends go (absent: no); the space that
-    // is added stands behind the text instead of in front (absent: no); the compiled rules that replace
+    // SentencePiece's normalizer: runs of spaces become one and those at the ends go (absent: no); the space
+    // that is added stands behind the text instead of in front (absent: no); the compiled rules that replace
     // characters, a blob that only core/text reads (empty: none).
     std::optional<bool> remove_extra_whitespaces, space_as_suffix;
     std::string precompiled_charsmap;
