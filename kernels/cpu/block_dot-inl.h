@@ -1,4 +1,4 @@
-// Vectors of rows and the integer dot product of one block, for each instruction set. Included once per
+// The integer dot product of one block, for each instruction set. Included once per
 // Highway target.
 #if defined(VITRINE_BLOCK_DOT_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef VITRINE_BLOCK_DOT_INL_H
@@ -7,15 +7,7 @@
 #define VITRINE_BLOCK_DOT_INL_H
 #endif
 
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-
-#include <hwy/highway.h>
-
-#include "kernels/host/block_formats.h"
-#include "kernels/host/half.h"
-#include "kernels/tensor.h"
+#include "kernels/cpu/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 #if HWY_TARGET == HWY_AVX3_DL && HWY_COMPILER_GCC_ACTUAL
@@ -23,50 +15,6 @@ HWY_BEFORE_NAMESPACE();
 #endif
 namespace vitrine::cpu::HWY_NAMESPACE {
 namespace {
-
-namespace hn = hwy::HWY_NAMESPACE;
-
-// Up to sixteen rows (or keys, or elements) at once.
-using FloatTag = hn::CappedTag<float, 16>;
-constexpr FloatTag kFloat;
-constexpr int kVectorFloats = HWY_LANES(float) < 16 ? static_cast<int>(HWY_LANES(float)) : 16;
-using Vector = hn::Vec<FloatTag>;
-using IntTag = hn::RebindToSigned<FloatTag>;
-using IntVector = hn::Vec<IntTag>;
-
-#if HWY_TARGET == HWY_AVX3_DL
-constexpr const char* kTargetName = "AVX-512 VNNI";
-#elif HWY_TARGET == HWY_AVX3
-constexpr const char* kTargetName = "AVX-512";
-#elif HWY_TARGET == HWY_AVX2
-constexpr const char* kTargetName = "AVX2";
-#elif HWY_TARGET == HWY_NEON
-constexpr const char* kTargetName = "NEON";
-#else
-constexpr const char* kTargetName = "scalar";
-#endif
-
-HWY_INLINE std::int32_t load_int(const std::byte* p) {
-    std::int32_t v = 0;
-    std::memcpy(&v, p, sizeof v);
-    return v;
-}
-
-HWY_INLINE Vector broadcast(const std::byte* p) {
-    float v = 0;
-    std::memcpy(&v, p, sizeof v);
-    return hn::Set(kFloat, v);
-}
-
-// kVectorFloats f16 (bf16) as float32.
-HWY_INLINE Vector load_halves(const std::byte* p) {
-    const hn::Rebind<hwy::float16_t, FloatTag> half;
-    return hn::PromoteTo(kFloat, hn::LoadU(half, reinterpret_cast<const hwy::float16_t*>(p)));
-}
-HWY_INLINE Vector load_bfloats(const std::byte* p) {
-    const hn::Rebind<hwy::bfloat16_t, FloatTag> brain;
-    return hn::PromoteTo(kFloat, hn::LoadU(brain, reinterpret_cast<const hwy::bfloat16_t*>(p)));
-}
 
 #if HWY_TARGET == HWY_SCALAR
 

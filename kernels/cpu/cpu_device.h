@@ -122,7 +122,7 @@ class CpuDevice final : public HostDevice {
             pool_.parallel_for(count, grain, work);
     }
 
-    const MatrixKernels& matrix_ = matrix_kernels();
+    const MatrixKernels matrix_ = matrix_kernels();
     const RowKernels& row_ = row_kernels();
     const AttentionKernels& attention_ = attention_kernels();
     WeightArena arena_;

@@ -45,10 +45,10 @@ struct MatrixKernels {
     // n counts blocks for quantized weights, inputs for float weights.
     using Multiply = void (*)(const std::byte* groups, std::int64_t group_bytes, std::int64_t count,
                               const std::byte* panel, std::int64_t n, float* out, std::int64_t out_stride);
-    Multiply multiply[6][kMaxTile + 1];  // [DType][T], T from 1 to max_tile
+    Multiply multiply[kDTypes][kMaxTile + 1];  // [DType][T], T from 1 to max_tile; null: no kernel
 };
 
 // The kernels for this machine. Cheap to call.
-const MatrixKernels& matrix_kernels();
+MatrixKernels matrix_kernels();
 
 }  // namespace vitrine::cpu

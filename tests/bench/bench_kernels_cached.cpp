@@ -32,7 +32,7 @@ double best_seconds(const Run& run) {
 
 void products(double peak) {
     std::mt19937 random(3);
-    const cpu::MatrixKernels& kernels = cpu::matrix_kernels();
+    const cpu::MatrixKernels kernels = cpu::matrix_kernels();
     const std::int64_t cols = 576;
     for (const DType type : {DType::Q4_1, DType::Q4_0, DType::Q8_0, DType::F16, DType::BF16, DType::F32}) {
         const std::int64_t groups = cpu::is_quantized(type) ? 48 : 24;
