@@ -15,7 +15,7 @@ PACKAGES_BUILD=(
   "nice|compiler cache, so that building again is quick|ccache"
   "need|the window: Qt 6, its SQLite driver for the chats, SVG icons|qt6-base-dev libqt6opengl6-dev libgl1-mesa-dev libqt6sql6-sqlite qt6-svg-dev"
   "need|fast arithmetic on every processor (Highway)|libhwy-dev"
-  "need|splitting text as the models do (PCRE2, ICU)|libpcre2-dev libicu-dev"
+  "need|splitting text as the models do (SentencePiece, PCRE2, ICU)|libsentencepiece-dev libpcre2-dev libicu-dev"
   "need|JSON, command lines, block hashes|nlohmann-json3-dev libcli11-dev libxxhash-dev"
   "need|a font for every script that a model may answer in|fonts-dejavu-core"
   "nice|the window on Wayland desktops|qt6-wayland"

@@ -1,20 +1,23 @@
-// SentencePiece's BPE (Kudo and Richardson 2018, "SentencePiece: A simple and language independent subword
-// tokenizer"): spaces become U+2581, one is put in front of a text where the vocabulary asks for it, and of
-// all neighbouring pieces those are joined first whose joint text has the highest score. What is no piece
-// then is spelled with byte tokens. Written here because the library of that name refuses or aborts on
-// vocabularies that exist (texts that occur twice, no unknown piece), and knows nothing of trusted text.
+// SentencePiece vocabularies (Kudo and Richardson 2018, "SentencePiece: A simple and language independent
+// subword tokenizer") through the library of that name, which is given the vocabulary wherever it came from.
+//
+// Before the library sees a text, control tokens are cut out of it where it is trusted; each stretch between
+// them is a text of its own. Where the vocabulary's normalizer does nothing but put U+2581 for spaces (every
+// published chat model), that happens here, user-defined tokens are cut out as well, and long stretches go to
+// the library in parts that begin where no piece can span: the ids are the same, in memory that does not grow
+// with the text. Otherwise the library gets the stretch as it is.
 #include "core/text/sentencepiece_tokenizer.h"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
-#include <functional>
-#include <limits>
 #include <unordered_map>
 #include <utility>
 
-#include "core/text/bpe_merge.h"
+#include "core/text/charsmap_check.h"
+#include "core/text/replace.h"
+#include "core/text/sentencepiece_library.h"
+#include "core/text/sentencepiece_proto.h"
 #include "core/text/special_tokens.h"
 #include "core/text/utf8.h"
 #include "core/text/utf8_stream.h"
@@ -23,39 +26,77 @@ namespace vitrine {
 
 namespace {
 
-constexpr std::string_view kSpace = "\xE2\x96\x81";  // U+2581
-// Merging counts bytes in 32 bits. A longer text is cut here, which no model's context comes near.
-constexpr std::size_t kLongestText = std::size_t{1} << 30U;
+constexpr std::size_t kPart = std::size_t{32} << 10U;
+// A part of this size ends at any character. The library needs about 150 bytes for each.
+constexpr std::size_t kLongestPart = std::size_t{8} << 20U;
 
-std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
-    std::string result;
-    result.reserve(text.size());
-    for (std::size_t found = 0; (found = text.find(from)) != std::string_view::npos;) {
-        result += text.substr(0, found);
-        result += to;
-        text.remove_prefix(found + from.size());
+// What the library can search for itself: it keeps 64 matches at a position on the stack, and its trie is
+// made of zero-terminated texts.
+constexpr std::size_t kLongestSymbol = 256;
+constexpr std::size_t kMostNestedSymbols = 60;
+
+bool is_valid_utf8_text(std::string_view text) {
+    for (std::size_t at = 0; at < text.size();) {
+        const Utf8Unit unit = next_utf8(text, at);
+        if (unit.kind != Utf8Kind::Whole) return false;
+        at += unit.size;
     }
-    result += text;
-    return result;
+    return true;
 }
 
-// "<0x0A>" -> 10. Exactly two hexadecimal digits.
-std::optional<std::uint8_t> byte_of(std::string_view stored) {
-    if (stored.size() != 6 || !stored.starts_with("<0x") || stored.back() != '>') return std::nullopt;
-    unsigned value = 0;
-    const char* end = stored.data() + 5;
-    const auto read = std::from_chars(stored.data() + 3, end, value, 16);
-    if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
-    return static_cast<std::uint8_t>(value);
+bool library_can_search(std::vector<std::string> symbols) {
+    for (const std::string& symbol : symbols) {
+        if (symbol.size() > kLongestSymbol || symbol.find('\0') != std::string::npos ||
+            !is_valid_utf8_text(symbol))
+            return false;
+    }
+    std::sort(symbols.begin(), symbols.end());  // a text comes behind all its beginnings
+    std::vector<std::string_view> nested;
+    for (const std::string& symbol : symbols) {
+        while (!nested.empty() && !std::string_view(symbol).starts_with(nested.back())) nested.pop_back();
+        nested.emplace_back(symbol);
+        if (nested.size() > kMostNestedSymbols) return false;
+    }
+    return true;
+}
+
+// The character that ends at `end`; U+FFFD for a broken one, which is what the library makes of it.
+char32_t character_before(std::string_view text, std::size_t end) {
+    std::size_t begin = end - 1;
+    while (begin > 0 && end - begin < 4 && (static_cast<std::uint8_t>(text[begin]) & 0xC0U) == 0x80) --begin;
+    const Utf8Unit unit = next_utf8(text.substr(0, end), begin);
+    return unit.kind == Utf8Kind::Whole && begin + unit.size == end ? unit.character : 0xFFFD;
 }
 
 class SentencePieceTokenizer final : public Tokenizer {
   public:
-    explicit SentencePieceTokenizer(VocabularyData data)
-        : Tokenizer(std::move(data)), space_prefix_(data_.add_space_prefix.value_or(true)) {
-        read_ranks();
-        read_tokens();
-        ask_for_bos(true);
+    explicit SentencePieceTokenizer(VocabularyData data) : Tokenizer(std::move(data)) {}
+
+    Status load() {
+        const bool unigram = data_.model == "t5";
+        const bool suffix = data_.space_as_suffix.value_or(false);
+        const bool squeezes = data_.remove_extra_whitespaces.value_or(false);
+        adds_space_ = data_.add_space_prefix.value_or(true);
+        drops_space_ = !suffix && (adds_space_ || squeezes);
+        options_.unigram = unigram;
+        options_.normalizes = unigram || suffix || squeezes || !data_.precompiled_charsmap.empty();
+        if (!data_.precompiled_charsmap.empty()) VITRINE_CHECK(check_charsmap(data_.precompiled_charsmap));
+        check_scores();
+        read_texts();
+        read_special();
+        proto_ = make_sentencepiece_proto(data_, options_);
+        VITRINE_TRY(SentencePieceLibrary library, SentencePieceLibrary::load(proto_.bytes));
+        library_ = std::make_unique<SentencePieceLibrary>(std::move(library));
+        proto_.bytes.clear();
+        proto_.bytes.shrink_to_fit();
+        data_.precompiled_charsmap.clear();
+        data_.precompiled_charsmap.shrink_to_fit();
+        for (std::size_t byte = 0; byte < 256; ++byte) {
+            byte_of_library_id_.emplace(proto_.byte_pieces[byte], static_cast<std::uint8_t>(byte));
+        }
+        warn_of_missing_bytes();
+        ask_for_bos(!unigram);
+        return {};
     }
 
     std::vector<TokenId> encode(std::string_view text, bool parse_special, bool add_special) const override {
@@ -84,7 +125,7 @@ class SentencePieceTokenizer final : public Tokenizer {
 
     std::string decode(std::span<const TokenId> ids) const override {
         std::string all;
-        bool drop_space = space_prefix_;
+        bool drop_space = drops_space_;
         for (const TokenId id : ids) {
             std::string_view piece = bytes(id);
             if (drop_space && !piece.empty() && !is_control(id)) {
@@ -96,7 +137,7 @@ class SentencePieceTokenizer final : public Tokenizer {
         return to_valid_utf8(all);
     }
 
-    bool has_space_prefix() const override { return space_prefix_; }
+    bool has_space_prefix() const override { return drops_space_; }
 
     std::optional<TokenId> find(std::string_view text) const override {
         const auto found = by_bytes_.find(text);
@@ -105,53 +146,43 @@ class SentencePieceTokenizer final : public Tokenizer {
     }
 
   private:
-    void read_ranks();
-    void read_tokens();
+    void check_scores();
+    void read_texts();
+    void read_special();
+    void warn_of_missing_bytes();
     void encode_into(std::string_view text, std::span<const ByteRange> trusted,
                      std::vector<TokenId>& ids) const;
     void encode_stretch(std::string_view text, std::vector<TokenId>& ids) const;
-    void encode_piecewise(std::string_view text, std::vector<TokenId>& ids) const;
-    void spell(std::string_view text, std::vector<TokenId>& ids) const;
+    void encode_between_symbols(std::string_view text, std::vector<TokenId>& ids) const;
+    void encode_parts(std::string_view text, std::vector<TokenId>& ids) const;
+    void encode_part(std::string_view text, std::vector<TokenId>& ids) const;
+    std::size_t part_size(std::string_view text) const;
+    void spell(std::string_view characters, bool& unknown_before, std::vector<TokenId>& ids) const;
 
-    bool space_prefix_ = true;
-    std::string bytes_;                 // of all tokens, one after another
-    std::vector<std::size_t> offsets_;  // [size + 1] into bytes_
-    std::vector<std::uint32_t> ranks_;  // [size] 0: the highest score; equal scores have equal ranks
-    std::unordered_map<std::string_view, std::int32_t>
-        pieces_;  // stored text of what text may become -> lowest id
+    SentencePieceOptions options_;
+    SentencePieceProto proto_;  // without its bytes, once the library is loaded
+    std::unique_ptr<SentencePieceLibrary> library_;
+    std::unordered_map<std::int32_t, std::uint8_t> byte_of_library_id_;
+    bool adds_space_ = true;
+    bool drops_space_ = true;
+    bool cuts_at_spaces_ = true;          // parts of a long text may begin at a space
+    std::vector<char32_t> before_space_;  // characters with a space behind them in a piece
+    std::string bytes_;                   // of all tokens, one after another
+    std::vector<std::size_t> offsets_;    // [size + 1] into bytes_
     std::unordered_map<std::string_view, std::int32_t> by_bytes_;  // text as users see it -> lowest id
-    std::size_t longest_piece_ = 0;                                // bytes
-    std::array<TokenId, 256> byte_ids_{};
-    SpecialTokens control_;       // in the text as it came
-    SpecialTokens user_defined_;  // in the text with U+2581 for spaces
+    SpecialTokens control_;                                        // in the text as it came
+    SpecialTokens symbols_;  // user-defined, in what the library would get; none where it searches itself
 };
 
-void SentencePieceTokenizer::read_ranks() {
-    const auto count = static_cast<std::size_t>(size());
-    std::vector<float> scores = data_.scores;
-    std::size_t unusable = 0;
-    for (float& score : scores) {
-        if (!std::isnan(score)) continue;
-        score = -std::numeric_limits<float>::infinity();
-        ++unusable;
-    }
-    if (unusable > 0) {
-        warnings_.push_back("Of the vocabulary's token scores, " + std::to_string(unusable) +
-                            " are not numbers; those tokens are joined last.");
-    }
-    std::vector<float> distinct = scores;
-    std::sort(distinct.begin(), distinct.end(), std::greater<>());
-    distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
-    ranks_.resize(count);
-    for (std::size_t i = 0; i < count; ++i) {
-        const auto at = std::lower_bound(distinct.begin(), distinct.end(), scores[i], std::greater<>());
-        ranks_[i] = static_cast<std::uint32_t>(at - distinct.begin());
-    }
+void SentencePieceTokenizer::check_scores() {
+    const auto unusable = std::count_if(data_.scores.begin(), data_.scores.end(),
+                                        [](float score) { return std::isnan(score); });
+    if (unusable == 0) return;
+    warnings_.push_back("Of the vocabulary's token scores, " + std::to_string(unusable) +
+                        " are not numbers; those tokens are joined last.");
 }
 
-// A control token never gets into the table that joining leads to, whatever its spelling: text alone must not
-// become one. Byte tokens do not either: "<0x41>" in a text is six characters.
-void SentencePieceTokenizer::read_tokens() {
+void SentencePieceTokenizer::read_texts() {
     const auto count = static_cast<std::size_t>(size());
     offsets_.reserve(count + 1);
     offsets_.push_back(0);
@@ -159,47 +190,82 @@ void SentencePieceTokenizer::read_tokens() {
     for (std::size_t i = 0; i < count; ++i) {
         const TokenId id(static_cast<std::int32_t>(i));
         const std::string& stored = data_.tokens[i];
-        const auto byte = type(id) == TokenType::Byte ? byte_of(stored) : std::nullopt;
-        if (byte) {
-            bytes_ += static_cast<char>(*byte);
-            if (!byte_ids_[*byte].valid()) byte_ids_[*byte] = id;
+        const std::int32_t byte = type(id) == TokenType::Byte ? byte_of_piece(stored) : -1;
+        if (byte >= 0) {
+            bytes_ += static_cast<char>(byte);
         } else if (is_control(id)) {
             bytes_ += stored;
         } else {
-            bytes_ += replaced(stored, kSpace, " ");
+            bytes_ += replaced(stored, kSpaceSymbol, " ");
         }
-        odd_bytes += type(id) == TokenType::Byte && !byte;
+        odd_bytes += type(id) == TokenType::Byte && byte < 0;
         offsets_.push_back(bytes_.size());
     }
     if (odd_bytes > 0) {
         warnings_.push_back("The vocabulary holds " + std::to_string(odd_bytes) +
                             " byte tokens that are not written like <0x0A>; no text becomes one of them.");
     }
-    pieces_.reserve(count);
     by_bytes_.reserve(count);
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::int32_t i = 0; i < size(); ++i) {
+        if (!bytes(TokenId(i)).empty()) by_bytes_.try_emplace(bytes(TokenId(i)), i);
+    }
+}
+
+void SentencePieceTokenizer::read_special() {
+    std::vector<std::string> symbols;
+    bool has_unused = false;
+    bool has_flags = false;
+    for (std::size_t i = 0; i < data_.tokens.size(); ++i) {
         const TokenId id(static_cast<std::int32_t>(i));
         const std::string& stored = data_.tokens[i];
-        if (!bytes(id).empty()) by_bytes_.try_emplace(bytes(id), id.value);
         if (stored.empty()) continue;
         if (is_control(id)) control_.add_control(stored, id);
-        // Files write runs of spaces either way.
-        if (type(id) == TokenType::UserDefined)
-            user_defined_.add_user_defined(replaced(stored, " ", kSpace), id);
-        if (type(id) == TokenType::Normal || type(id) == TokenType::Undefined) {
-            pieces_.try_emplace(stored, id.value);
-            longest_piece_ = std::max(longest_piece_, stored.size());
-        }
+        if (type(id) == TokenType::UserDefined) symbols.push_back(escaped_piece(stored));
+        has_unused = has_unused || (type(id) == TokenType::Unused && stored.size() > 1);
+        if (is_control(id) || type(id) == TokenType::UserDefined || type(id) == TokenType::Byte) continue;
+        const std::string text = escaped_piece(stored);
+        for (std::size_t at = 1; (at = text.find(kSpaceSymbol, at)) != std::string::npos; ++at)
+            before_space_.push_back(character_before(text, at));
     }
+    std::sort(before_space_.begin(), before_space_.end());
+    before_space_.erase(std::unique(before_space_.begin(), before_space_.end()), before_space_.end());
+    for (const AddedToken& added : data_.added) {
+        has_flags = has_flags || (type(added.id) == TokenType::UserDefined &&
+                                  (added.lstrip || added.rstrip || added.single_word));
+    }
+    // Unused pieces are taken apart again by the way they came together last, anywhere in the text.
+    cuts_at_spaces_ = !has_unused;
+    options_.knows_symbols = (options_.normalizes || has_unused) && !has_flags && library_can_search(symbols);
+
+    std::size_t broken = 0;
+    for (std::size_t i = 0; i < data_.tokens.size() && !options_.knows_symbols; ++i) {
+        const TokenId id(static_cast<std::int32_t>(i));
+        if (type(id) != TokenType::UserDefined || data_.tokens[i].empty()) continue;
+        if (!is_valid_utf8_text(data_.tokens[i])) {
+            ++broken;
+            continue;
+        }
+        // Files write runs of spaces either way.
+        symbols_.add_user_defined(options_.normalizes ? data_.tokens[i] : escaped_piece(data_.tokens[i]), id);
+    }
+    if (broken > 0) {
+        warnings_.push_back("The vocabulary holds " + std::to_string(broken) +
+                            " user-defined tokens that are no valid UTF-8; no text becomes one of them.");
+    }
+    control_.set_flags(data_.added);
+    symbols_.set_flags(data_.added);
+    symbols_.count_space_symbol_as_space();
     control_.finish();
-    user_defined_.finish();
+    symbols_.finish();
+}
+
+void SentencePieceTokenizer::warn_of_missing_bytes() {
     const bool all_bytes =
-        std::all_of(byte_ids_.begin(), byte_ids_.end(), [](TokenId id) { return id.valid(); });
+        std::all_of(proto_.byte_ids.begin(), proto_.byte_ids.end(), [](TokenId id) { return id.valid(); });
     if (!all_bytes && !data_.unk) {
         warnings_.emplace_back(
             "The vocabulary has neither a token for every byte nor an unknown token; characters that it "
-            "lacks are left "
-            "out of what the model reads.");
+            "lacks are left out of what the model reads.");
     }
 }
 
@@ -218,56 +284,94 @@ void SentencePieceTokenizer::encode_into(std::string_view text, std::span<const 
 
 void SentencePieceTokenizer::encode_stretch(std::string_view text, std::vector<TokenId>& ids) const {
     if (text.empty()) return;
-    std::string spaced(space_prefix_ ? kSpace : std::string_view());
-    spaced += replaced(text, " ", kSpace);
-    const std::string_view all = spaced;
+    if (options_.normalizes) return encode_between_symbols(text, ids);
+    std::string spaced(adds_space_ ? kSpaceSymbol : std::string_view());
+    spaced += replaced(text, " ", kSpaceSymbol);
+    encode_between_symbols(spaced, ids);
+}
+
+void SentencePieceTokenizer::encode_between_symbols(std::string_view text, std::vector<TokenId>& ids) const {
     std::size_t position = 0;
-    for (const SpecialHit& hit : user_defined_.find(all, {})) {
-        encode_piecewise(all.substr(position, hit.begin - position), ids);
+    for (const SpecialHit& hit : symbols_.find(text, {})) {
+        encode_parts(text.substr(position, hit.begin - position), ids);
         ids.push_back(hit.id);
         position = hit.end;
     }
-    encode_piecewise(all.substr(position), ids);
+    encode_parts(text.substr(position), ids);
 }
 
-void SentencePieceTokenizer::encode_piecewise(std::string_view text, std::vector<TokenId>& ids) const {
-    for (; text.size() > kLongestText; text.remove_prefix(kLongestText)) {
-        encode_piecewise(text.substr(0, kLongestText), ids);
+void SentencePieceTokenizer::encode_parts(std::string_view text, std::vector<TokenId>& ids) const {
+    while (!text.empty()) {
+        const std::size_t size = part_size(text);
+        encode_part(text.substr(0, size), ids);
+        text.remove_prefix(size);
     }
-    const auto id_of = [&](std::string_view piece) {
-        const auto found = pieces_.find(piece);
-        return found == pieces_.end() ? -1 : found->second;
-    };
-    std::vector<BpeSymbol> symbols;
-    symbols.reserve(text.size());
-    for (std::size_t position = 0; position < text.size();) {
-        const std::uint8_t bytes_of_one = next_utf8(text, position).size;
-        symbols.push_back(
-            {id_of(text.substr(position, bytes_of_one)), static_cast<std::uint32_t>(position), bytes_of_one});
-        position += bytes_of_one;
-    }
-    bpe_merge(symbols, [&](const BpeSymbol& left, const BpeSymbol& right) {
-        const std::size_t joint = std::size_t{left.size} + right.size;
-        if (joint > longest_piece_) return BpeMerge{};
-        const std::int32_t id = id_of(text.substr(left.begin, joint));
-        return id < 0 ? BpeMerge{} : BpeMerge{ranks_[static_cast<std::size_t>(id)], id};
-    });
-    for (const BpeSymbol& symbol : symbols) {
-        if (symbol.id >= 0) {
-            ids.emplace_back(symbol.id);
-        } else {
-            spell(text.substr(symbol.begin, symbol.size), ids);
+}
+
+// Where the library may begin anew. A merge that spans a place makes a piece that holds the characters on
+// both sides of it as neighbours; so before a space there is none, unless a piece has that space behind that
+// character.
+std::size_t SentencePieceTokenizer::part_size(std::string_view text) const {
+    if (text.size() <= kPart) return text.size();
+    if (!options_.normalizes && cuts_at_spaces_) {
+        const std::string_view window = text.substr(0, kLongestPart);
+        for (std::size_t at = kPart; (at = window.find(kSpaceSymbol, at)) != std::string_view::npos; ++at) {
+            if (!std::binary_search(before_space_.begin(), before_space_.end(), character_before(text, at)))
+                return at;
         }
     }
+    if (text.size() <= kLongestPart) return text.size();
+    std::size_t size = kLongestPart;
+    while (size > kLongestPart - 4 && (static_cast<std::uint8_t>(text[size]) & 0xC0U) == 0x80) --size;
+    return size;
 }
 
-// A character that is no piece: its bytes, where the vocabulary has them all; else one unknown token.
-void SentencePieceTokenizer::spell(std::string_view text, std::vector<TokenId>& ids) const {
-    const auto id_of = [&](char c) { return byte_ids_[static_cast<std::uint8_t>(c)]; };
-    if (std::all_of(text.begin(), text.end(), [&](char c) { return id_of(c).valid(); })) {
-        for (const char c : text) ids.push_back(id_of(c));
-    } else if (data_.unk && (ids.empty() || ids.back() != *data_.unk)) {
-        ids.push_back(*data_.unk);  // once for a run of them
+void SentencePieceTokenizer::encode_part(std::string_view text, std::vector<TokenId>& ids) const {
+    constexpr std::string_view kZero("\0", 1);
+    constexpr std::string_view kZeroStandsFor = "\xF4\x8F\xBF\xBF";
+    std::string storage;
+    if (proto_.swaps_zero) {
+        storage = swapped(text, kZero, kZeroStandsFor);
+        text = storage;
+    }
+    bool unknown_before = false;
+    std::vector<int> found;
+    if (!library_->encode(text, found)) return spell(text, unknown_before, ids);
+    std::string unknown;  // bytes of characters that are no piece
+    const auto end_unknown = [&] {
+        if (unknown.empty()) return;
+        if (proto_.swaps_zero) unknown = swapped(unknown, kZero, kZeroStandsFor);
+        spell(unknown, unknown_before, ids);
+        unknown.clear();
+    };
+    for (const int id : found) {
+        const auto byte = byte_of_library_id_.find(id);
+        if (byte != byte_of_library_id_.end()) {
+            unknown.push_back(static_cast<char>(byte->second));
+            continue;
+        }
+        end_unknown();
+        unknown_before = false;
+        if (valid(TokenId(id)) && !is_control(TokenId(id))) ids.emplace_back(id);
+    }
+    end_unknown();
+}
+
+// Characters that are no piece: their bytes, where the vocabulary has them all; else one unknown token for a
+// run.
+void SentencePieceTokenizer::spell(std::string_view characters, bool& unknown_before,
+                                   std::vector<TokenId>& ids) const {
+    const auto id_of = [&](char c) { return proto_.byte_ids[static_cast<std::uint8_t>(c)]; };
+    for (std::size_t at = 0; at < characters.size();) {
+        const std::string_view one = characters.substr(at, next_utf8(characters, at).size);
+        at += one.size();
+        if (std::all_of(one.begin(), one.end(), [&](char c) { return id_of(c).valid(); })) {
+            for (const char c : one) ids.push_back(id_of(c));
+            unknown_before = false;
+        } else {
+            if (data_.unk && !unknown_before) ids.push_back(*data_.unk);
+            unknown_before = true;
+        }
     }
 }
 
@@ -276,11 +380,13 @@ void SentencePieceTokenizer::spell(std::string_view text, std::vector<TokenId>& 
 Result<std::unique_ptr<Tokenizer>> make_sentencepiece_tokenizer(VocabularyData data) {
     if (data.scores.empty()) {
         return Error{ErrorKind::BadFile,
-                     "The vocabulary is of the kind \"llama\" (SentencePiece) but holds no token scores, "
-                     "which say what "
-                     "is joined first; the model file is incomplete."};
+                     "The vocabulary is of the kind \"" + data.model +
+                         "\" (SentencePiece) but holds no token scores, which say what is "
+                         "joined first; the model file is incomplete."};
     }
-    return std::unique_ptr<Tokenizer>(std::make_unique<SentencePieceTokenizer>(std::move(data)));
+    auto tokenizer = std::make_unique<SentencePieceTokenizer>(std::move(data));
+    VITRINE_CHECK(tokenizer->load());
+    return std::unique_ptr<Tokenizer>(std::move(tokenizer));
 }
 
 }  // namespace vitrine

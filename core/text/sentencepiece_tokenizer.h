@@ -1,4 +1,4 @@
-// SentencePiece vocabularies of the BPE kind: internal to core/text, made through Tokenizer::make().
+// SentencePiece vocabularies, BPE and Unigram: internal to core/text, made through Tokenizer::make().
 #pragma once
 
 #include <memory>
@@ -7,7 +7,8 @@
 
 namespace vitrine {
 
-// `data` is already checked by Tokenizer::make(). BadFile: no scores.
+// `data` is already checked by Tokenizer::make(). BadFile: no scores, normalization rules that point outside
+// themselves, a vocabulary that the library refuses.
 Result<std::unique_ptr<Tokenizer>> make_sentencepiece_tokenizer(VocabularyData data);
 
 }  // namespace vitrine

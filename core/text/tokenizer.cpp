@@ -84,10 +84,11 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::make(VocabularyData data) {
                          (types ? " token types" : " token scores") + "; the model file is damaged."};
     }
     if (data.model == "gpt2") return make_byte_bpe_tokenizer(std::move(data));
-    if (data.model == "llama") return make_sentencepiece_tokenizer(std::move(data));
-    return Error{ErrorKind::Unsupported,
-                 "The vocabulary is of the kind \"" + data.model +
-                     "\", which is not known; known kinds: gpt2 (byte-level BPE), llama (SentencePiece)."};
+    if (data.model == "llama" || data.model == "t5") return make_sentencepiece_tokenizer(std::move(data));
+    return Error{
+        ErrorKind::Unsupported,
+        "The vocabulary is of the kind \"" + data.model +
+            "\", which is not known; known kinds: gpt2 (byte-level BPE), llama and t5 (SentencePiece)."};
 }
 
 Tokenizer::Tokenizer(VocabularyData data) : data_(std::move(data)), warnings_(data_.warnings) {
