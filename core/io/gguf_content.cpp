@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/io/byte_reader.h"
+#include "core/io/foreign_file.h"
 #include "core/io/printable.h"
 
 namespace vitrine {
@@ -289,51 +290,22 @@ Status read_gguf_directory(std::span<const std::byte> file, GgufContent& out) {
 }
 
 Error not_gguf(std::span<const std::byte> file) {
+    if (auto foreign = foreign_file(file)) return *std::move(foreign);
     const std::string_view text = as_text(file.first(std::min<std::size_t>(file.size(), 512)));
     const auto starts = [&](std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; };
-    const std::size_t first = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
-    const std::string_view trimmed =
-        first == std::string_view::npos ? std::string_view() : text.substr(first);
-    if (file.empty()) return broken("The file is empty (0 bytes): the download failed. Download it again.");
     if (file.size() < 4)
         return broken("The file is too short: " + number(file.size()) +
                       " bytes, and a GGUF header takes 24.");
-    if (trimmed.substr(0, 5) == "<html" || trimmed.substr(0, 5) == "<HTML" ||
-        trimmed.substr(0, 9) == "<!DOCTYPE" || trimmed.substr(0, 9) == "<!doctype" ||
-        trimmed.substr(0, 5) == "<?xml") {
-        return broken(
-            "This is a web page, not a model: the download was answered with a page (a log-in or an error). "
-            "Download the file itself.");
-    }
-    if (starts("version https://git-lfs")) {
-        return broken(
-            "This is a pointer of Git LFS, not the model: run 'git lfs pull' in that folder, or download the "
-            "file itself.");
-    }
-    if (trimmed.substr(0, 1) == "{")
+    if (starts("{"))
         return broken("This is a JSON text, not a GGUF file: the download was answered with a message.");
     if (starts("FUGG")) {
         return Error{ErrorKind::Unsupported,
                      "This is a byte-swapped GGUF file, which is not supported on this machine."};
     }
-    if (starts("tjgg") || starts("fmgg") || starts("lmgg") || starts("algg")) {
-        return Error{
-            ErrorKind::Unsupported,
-            "This is a GGML file from before GGUF, which is not read; get a GGUF file of this model."};
-    }
-    if (starts("PK\x03\x04")) {
-        return broken(
-            "This is a zip archive (or a PyTorch checkpoint), not a GGUF file: unpack it, or convert the "
-            "checkpoint.");
-    }
-    if (starts("\x1F\x8B") ||
-        starts("\xFD"
-               "7zXZ") ||
-        starts("\x28\xB5\x2F\xFD") || starts("BZh")) {
-        return broken("This is a compressed file: unpack it first.");
-    }
     if (file.size() > 9 && file[8] == std::byte{'{'}) {
-        return broken("This is a safetensors file, not a GGUF file; this version opens GGUF files.");
+        return broken(
+            "This is a safetensors file, not a GGUF file: open the folder that it lies in, with its "
+            "config.json.");
     }
     return broken("This is not a GGUF file: it starts with " + in_quotes(text.substr(0, 4)) +
                   " instead of 'GGUF'. "
