@@ -1,10 +1,14 @@
 #include "core/io/gguf_config.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
 
+#include "core/io/architecture.h"
+#include "core/io/gguf_keys.h"
 #include "core/io/printable.h"
+#include "core/io/rope.h"
 
 namespace vitrine {
 
@@ -13,145 +17,119 @@ namespace {
 constexpr std::int64_t kMaxLayers = 512;
 constexpr std::int64_t kMaxWidth =
     1 << 20;  // of the embedding, of all heads together, of the feed-forward part
+// What the key for "no window" holds in some files.
+constexpr std::int64_t kAnyWindow = std::numeric_limits<std::uint32_t>::max();
 
-std::string number(std::int64_t n) { return std::to_string(n); }
-
-// Reads the keys of one architecture; the first error is kept, so that the reading code stays a plain list.
-class KeyReader {
-  public:
-    KeyReader(const GgufFile& file, std::string prefix) : file_(file), prefix_(std::move(prefix)) {}
-
-    Status status() const { return status_; }
-    std::string key(std::string_view name) const { return prefix_ + std::string(name); }
-
-    void fail(ErrorKind kind, const std::string& message) {
-        if (status_.ok()) status_ = Error{kind, display_path(file_.path()) + ": " + message};
+RopeScaling read_scaling(KeyReader& keys, const GgufRopeTensors& tensors) {
+    RopeScaling s;
+    s.divisors = tensors.divisors;
+    s.short_factors = tensors.short_factors;
+    s.long_factors = tensors.long_factors;
+    const std::string type = keys.text("rope.scaling.type").value_or("none");
+    const auto kind = rope_scaling_kind(type);
+    if (!kind || *kind == RopeScaling::Kind::Llama3) {
+        keys.fail(
+            ErrorKind::Unsupported,
+            "the file stretches its context by the method " + in_quotes(type) + " (key " +
+                in_quotes(keys.key("rope.scaling.type")) +
+                "), which this version cannot run; it runs: none, linear, yarn, longrope, and the factors "
+                "of Llama 3.1 (tensor 'rope_freqs.weight').");
+        return s;
     }
-
-    // An integer within [low, high], or `fallback` where the key is absent (none: the key is required).
-    // Where it is an array, one value for each layer, all must be equal.
-    std::int64_t integer(std::string_view name, std::int64_t low, std::int64_t high,
-                         std::optional<std::int64_t> fallback) {
-        const std::string full = key(name);
-        const GgufValue* value = file_.find(full);
-        if (value == nullptr) {
-            if (!fallback)
-                fail(ErrorKind::BadFile,
-                     "key " + in_quotes(full) + " is missing; the model cannot be run without it.");
-            return fallback.value_or(low);
-        }
-        std::int64_t found = 0;
-        if (value->type == GgufType::Array) {
-            auto all = file_.integers(full);
-            if (!all.ok()) return take_error(all.error(), low);
-            const auto& numbers = **all;
-            if (numbers.empty()) fail(ErrorKind::BadFile, "key " + in_quotes(full) + " is an empty array.");
-            found = numbers.empty() ? low : numbers.front();
-            for (const std::int64_t n : numbers) {
-                if (n != found)
-                    fail(ErrorKind::Unsupported,
-                         "key " + in_quotes(full) +
-                             " differs from layer to layer, which this version cannot run.");
-            }
-        } else {
-            auto one = file_.unsigned_integer(full);
-            if (!one.ok()) return take_error(one.error(), low);
-            constexpr auto kLargest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-            found = static_cast<std::int64_t>(std::min(**one, kLargest));
-        }
-        if (found < low || found > high) {
-            fail(ErrorKind::BadFile, "key " + in_quotes(full) + " is " + number(found) +
-                                         "; it must be from " + number(low) + " to " + number(high) + ".");
-            return low;
-        }
-        return found;
+    s.kind = *kind;
+    // Phi-3 files have the two lists of factors with and without the name of the method.
+    if (!s.short_factors.empty() || !s.long_factors.empty()) s.kind = RopeScaling::Kind::LongRope;
+    if (s.kind == RopeScaling::Kind::LongRope && s.short_factors.empty() && s.long_factors.empty()) {
+        keys.fail(ErrorKind::BadFile,
+                  "the file stretches its context by the method 'longrope' but lacks the tensors "
+                  "'rope_factors_short.weight' and 'rope_factors_long.weight'.");
+        return s;
     }
-
-    // A finite number, or nothing where the key is absent.
-    std::optional<double> real(std::string_view name) {
-        const std::string full = key(name);
-        auto found = file_.number(full);
-        if (!found.ok()) {
-            take_error(found.error(), 0);
-            return std::nullopt;
-        }
-        if (*found && !std::isfinite(**found)) {
-            fail(ErrorKind::BadFile, "key " + in_quotes(full) + " is not a finite number.");
-            return std::nullopt;
-        }
-        return *found;
+    s.factor = keys.real("rope.scaling.factor");
+    if (s.kind == RopeScaling::Kind::Yarn && !s.factor)
+        keys.fail(ErrorKind::BadFile, "the file stretches its context by the method 'yarn' but lacks key " +
+                                          in_quotes(keys.key("rope.scaling.factor")) + ".");
+    if (s.kind == RopeScaling::Kind::None) {
+        // Files from before the type was stored have the factor alone.
+        s.factor = keys.real("rope.scale_linear");
+        if (s.factor) s.kind = RopeScaling::Kind::Linear;
     }
-
-    std::optional<std::string> text(std::string_view name) {
-        auto found = file_.string(key(name));
-        if (found.ok()) return *found;
-        take_error(found.error(), 0);
-        return std::nullopt;
+    if (s.kind == RopeScaling::Kind::Linear) s.factor = s.factor.value_or(1.0);
+    s.original_context = static_cast<double>(
+        keys.integer("rope.scaling.original_context_length", 0, std::numeric_limits<std::int32_t>::max(), 0));
+    s.beta_fast = keys.real("rope.scaling.yarn_beta_fast").value_or(s.beta_fast);
+    s.beta_slow = keys.real("rope.scaling.yarn_beta_slow").value_or(s.beta_slow);
+    s.attention_factor = keys.real("rope.scaling.attn_factor");
+    if (s.kind == RopeScaling::Kind::Yarn) {
+        // In these files it multiplies what the method gives; elsewhere it replaces it.
+        if (const auto more = keys.real("rope.scaling.yarn_attn_factor")) s.attention_factor = more;
+        if (s.attention_factor && s.factor && *s.factor > 1.0)
+            s.attention_factor = *s.attention_factor * (0.1 * std::log(*s.factor) + 1.0);
     }
-
-  private:
-    std::int64_t take_error(const Error& error, std::int64_t value) {
-        if (status_.ok()) status_ = error;
-        return value;
-    }
-
-    const GgufFile& file_;
-    std::string prefix_;
-    Status status_;
-};
-
-// Rotary embedding (Su et al. 2021, "RoFormer"): inv_freq[i] = base^(−2i/n), divided by the factors that
-// Llama 3.1 files store in rope_freqs.weight, or by one factor for linear position interpolation
-// (Chen et al. 2023). Computed in double and rounded once.
-RopeSpec make_rope(double base, std::int32_t rotary, double linear_factor,
-                   const std::vector<float>& factors) {
-    RopeSpec rope;
-    rope.style = RopeStyle::Neighbours;
-    rope.rotary_dim = rotary;
-    for (std::int32_t i = 0; i < rotary / 2; ++i) {
-        double frequency = std::pow(base, -2.0 * i / rotary) / linear_factor;
-        if (!factors.empty()) frequency /= static_cast<double>(factors[static_cast<std::size_t>(i)]);
-        rope.inv_freq.push_back(frequency);
-    }
-    return rope;
+    return s;
 }
 
-void read_rope(KeyReader& keys, const std::vector<float>& factors, ModelConfig& out) {
-    const double base = keys.real("rope.freq_base").value_or(10000.0);
-    if (!(base >= 1.0))
-        keys.fail(ErrorKind::BadFile,
-                  "key " + in_quotes(keys.key("rope.freq_base")) + " must be at least 1.");
-    const auto rotary =
+void read_rope(KeyReader& keys, const Architecture& architecture, const GgufRopeTensors& tensors,
+               ModelConfig& out) {
+    const bool two_bases = out.architecture == "gemma3";
+    RopeBase base;
+    base.style = architecture.gguf_rope;
+    base.theta = keys.real("rope.freq_base").value_or(two_bases ? 1e6 : 10000.0);
+    base.rotary_dim =
         static_cast<std::int32_t>(keys.integer("rope.dimension_count", 2, out.head_dim, out.head_dim));
-    if (rotary % 2 != 0) {
-        keys.fail(ErrorKind::BadFile, "key " + in_quotes(keys.key("rope.dimension_count")) + " is " +
-                                          number(rotary) +
-                                          "; elements are rotated in pairs, so it must be even.");
+    std::vector<RopeRequest> requests = {{base, read_scaling(keys, tensors)}};
+    if (two_bases) {  // of the layers that slide; published files do not name it
+        base.theta = keys.real("rope.freq_base_swa").value_or(10000.0);
+        requests.push_back({base, {}});
     }
-    double factor = 1.0;
-    const std::string type = keys.text("rope.scaling.type").value_or("none");
-    if (type == "linear") {
-        factor = keys.real("rope.scaling.factor").value_or(1.0);
-    } else if (type == "none" || type.empty()) {
-        // Files from before the type was stored have the factor alone.
-        factor = keys.real("rope.scale_linear").value_or(1.0);
-    } else {
-        keys.fail(ErrorKind::Unsupported,
-                  "the file stretches its context by the method " + in_quotes(type) + " (key " +
-                      in_quotes(keys.key("rope.scaling.type")) +
-                      "), which this version cannot run; it runs: none, linear, and Llama 3.1 factors.");
-    }
-    if (!(factor > 0.0)) {
-        keys.fail(ErrorKind::BadFile,
-                  "key " + in_quotes(keys.key("rope.scaling.factor")) + " must be greater than 0.");
-    }
-    if (!factors.empty() && factors.size() != static_cast<std::size_t>(rotary / 2)) {
-        keys.fail(ErrorKind::BadFile, "tensor 'rope_freqs.weight' has " + std::to_string(factors.size()) +
-                                          " elements; " + number(rotary / 2) +
+    if (!(base.theta > 1.0))
+        keys.fail(ErrorKind::BadFile, "key " + in_quotes(keys.key("rope.freq_base")) + " must be greater than 1.");
+    if (!tensors.divisors.empty() && tensors.divisors.size() != static_cast<std::size_t>(base.rotary_dim / 2))
+        keys.fail(ErrorKind::BadFile, "tensor 'rope_freqs.weight' has " + std::to_string(tensors.divisors.size()) +
+                                          " elements; " + number(base.rotary_dim / 2) +
                                           " are needed, one for each rotated pair.");
-    }
     if (!keys.status().ok()) return;
-    out.ropes = {make_rope(base, rotary, factor, factors)};
+    if (const Status status = set_ropes(requests, out.context, out); !status.ok())
+        keys.fail(ErrorKind::BadFile,
+                  "keys " + in_quotes(keys.key("rope.*")) + ": " + status.error().message);
+}
+
+// Which layers slide, and with which rotary embedding.
+void read_windows(KeyReader& keys, ModelConfig& out) {
+    WindowPattern windows;
+    const std::int64_t fallback = out.architecture == "gemma2" ? 4096 : 0;
+    const std::int64_t window = keys.integer("attention.sliding_window", 0, kAnyWindow, fallback);
+    // A wider one never cuts anything.
+    windows.window = window >= out.context ? 0 : static_cast<std::int32_t>(window);
+    if (out.architecture == "gemma2") windows.pattern = 2;
+    if (out.architecture == "gemma3") windows.pattern = 6;
+    const auto listed = keys.flags("attention.sliding_window_pattern", out.layers);
+    if (!listed)
+        windows.pattern = static_cast<std::int32_t>(
+            keys.integer("attention.sliding_window_pattern", 1, kMaxLayers, windows.pattern));
+    out.layer.resize(static_cast<std::size_t>(out.layers));
+    for (std::int32_t i = 0; i < out.layers; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        const bool slides = listed ? (*listed)[at] : windows.slides(i);
+        out.layer[at].window = slides ? windows.window : 0;
+        // The kind of layer chooses the embedding, also where the context is too short for the window to cut.
+        out.layer[at].rope = slides && out.architecture == "gemma3" ? 1 : 0;
+    }
+}
+
+// Points in which the Gemma family differs that files do not say in full.
+void read_gemma(KeyReader& keys, ModelConfig& out) {
+    const bool second = out.architecture == "gemma2";
+    // The 27B models divide by the square root of D / H; all others by that of the head size.
+    if (out.layers == (second ? 46 : 62) && out.heads > 0)
+        out.attention_scale =
+            static_cast<float>(1.0 / std::sqrt(static_cast<double>(out.embedding) / out.heads));
+    out.attention_softcap =
+        static_cast<float>(keys.real("attn_logit_softcapping").value_or(second ? 50.0 : 0.0));
+    out.logit_softcap =
+        static_cast<float>(keys.real("final_logit_softcapping").value_or(second ? 30.0 : 0.0));
+    if (out.attention_softcap < 0.0F || out.logit_softcap < 0.0F)
+        keys.fail(ErrorKind::BadFile, "the soft caps must not be negative.");
 }
 
 void read_attention(KeyReader& keys, ModelConfig& out) {
@@ -221,8 +199,6 @@ void read_context(KeyReader& keys, ModelConfig& out, std::vector<std::string>& w
 
 }  // namespace
 
-bool is_supported_architecture(std::string_view architecture) { return architecture == "llama"; }
-
 Status check_gguf_kind(const GgufFile& file) {
     const auto refuse = [&](ErrorKind kind, const std::string& message) {
         return Error{kind, display_path(file.path()) + ": " + message};
@@ -265,36 +241,46 @@ Status check_gguf_kind(const GgufFile& file) {
         return refuse(ErrorKind::BadFile,
                       "key 'general.architecture' is missing, so the file does not say what model it holds.");
     }
-    if (!is_supported_architecture(*architecture)) {
+    if (find_architecture(*architecture) == nullptr) {
         return refuse(ErrorKind::Unsupported, "This file holds a model of architecture " +
-                                                  in_quotes(*architecture) + "; this version runs: llama.");
+                                                  in_quotes(*architecture) +
+                                                  "; this version runs: " + architecture_names() + ".");
     }
     return {};
 }
 
-Result<ModelConfig> read_llama_config(const GgufFile& file, const std::vector<float>& rope_factors,
-                                      std::vector<std::string>& warnings) {
+Result<ModelConfig> read_gguf_config(const GgufFile& file, const GgufRopeTensors& rope_tensors,
+                                     std::vector<std::string>& warnings) {
     ModelConfig out;
-    VITRINE_TRY(const auto architecture, file.string("general.architecture"));
+    VITRINE_TRY(const auto name_of_architecture, file.string("general.architecture"));
     VITRINE_TRY(const auto name, file.string("general.name"));
-    out.architecture = architecture.value_or("");
+    out.architecture = name_of_architecture.value_or("");
     out.name = name.value_or("");
     KeyReader keys(file, out.architecture + ".");
+    const Architecture* architecture = find_architecture(out.architecture);
+    if (architecture == nullptr) {
+        keys.fail(ErrorKind::Unsupported, "architecture " + in_quotes(out.architecture) + " is not one of " +
+                                              architecture_names() + ".");
+        return keys.status().error();
+    }
 
     out.layers = static_cast<std::int32_t>(keys.integer("block_count", 1, kMaxLayers, {}));
     out.embedding = static_cast<std::int32_t>(keys.integer("embedding_length", 1, kMaxWidth, {}));
     out.feed_forward = static_cast<std::int32_t>(keys.integer("feed_forward_length", 1, kMaxWidth, {}));
+    out.activation = architecture->activation;
+    if (architecture->scaled_embedding)
+        out.embedding_scale = static_cast<float>(std::sqrt(static_cast<double>(out.embedding)));
     read_context(keys, out, warnings);
     read_attention(keys, out);
-    read_rope(keys, rope_factors, out);
+    if (architecture->scaled_embedding) read_gemma(keys, out);
+    read_rope(keys, *architecture, rope_tensors, out);
+    read_windows(keys, out);
 
     if (keys.integer("expert_count", 0, 65536, 0) > 0) {
         keys.fail(ErrorKind::Unsupported, "the model is a mixture of experts (key " +
                                               in_quotes(keys.key("expert_count")) +
                                               "), which this version cannot run.");
     }
-    constexpr std::int64_t kAnyWindow = std::numeric_limits<std::uint32_t>::max();
-    const std::int64_t window = keys.integer("attention.sliding_window", 0, kAnyWindow, 0);
     VITRINE_TRY(const auto causal, file.boolean(keys.key("attention.causal")));
     if (!causal.value_or(true)) {
         keys.fail(ErrorKind::Unsupported,
@@ -302,11 +288,6 @@ Result<ModelConfig> read_llama_config(const GgufFile& file, const std::vector<fl
                   "not answers.");
     }
     VITRINE_CHECK(keys.status());
-
-    ModelConfig::Layer layer;
-    layer.window =
-        window >= out.context ? 0 : static_cast<std::int32_t>(window);  // a wider one never cuts anything
-    out.layer.assign(static_cast<std::size_t>(out.layers), layer);
     return out;
 }
 

@@ -10,17 +10,21 @@
 
 namespace vitrine {
 
-// "llama" and nothing else, for now.
-bool is_supported_architecture(std::string_view architecture);
+// What files store as tensors that belongs to the rotary embedding; empty where absent.
+struct GgufRopeTensors {
+    std::vector<double> divisors;       // rope_freqs.weight (Llama 3.1)
+    std::vector<double> short_factors;  // rope_factors_short.weight (longrope)
+    std::vector<double> long_factors;   // rope_factors_long.weight
+};
 
 // Refuses what is no runnable model of a supported architecture: adapters, projectors, parts of a split
 // model, other architectures. The message names what was found.
 Status check_gguf_kind(const GgufFile& file);
 
-// A complete configuration of the llama architecture, or the first thing that is wrong with it. vocab is
-// left 0: it comes from the tensors. `rope_factors` are those of rope_freqs.weight, empty where absent.
-Result<ModelConfig> read_llama_config(const GgufFile& file, const std::vector<float>& rope_factors,
-                                      std::vector<std::string>& warnings);
+// A complete configuration, or the first thing that is wrong with it. vocab is left 0: it comes from the
+// tensors.
+Result<ModelConfig> read_gguf_config(const GgufFile& file, const GgufRopeTensors& rope_tensors,
+                                     std::vector<std::string>& warnings);
 
 // What can be read of any architecture, without an error: absent or odd numbers stay 0.
 ModelConfig read_config_leniently(const GgufFile& file);

@@ -8,11 +8,11 @@
 
 #include <xxhash.h>
 
+#include "core/io/architecture.h"
 #include "core/io/byte_reader.h"
 #include "core/io/ggml_types.h"
 #include "core/io/gguf_config.h"
 #include "core/io/gguf_vocabulary.h"
-#include "core/io/llama_tensors.h"
 #include "core/io/printable.h"
 #include "kernels/host/half.h"
 
@@ -90,8 +90,11 @@ Status GgufModel::read(OpenOptions options) {
         config_ = read_config_leniently(*file_);
     } else {
         VITRINE_CHECK(check_gguf_kind(*file_));
-        VITRINE_TRY(const auto factors, read_rope_factors());
-        VITRINE_TRY(config_, read_llama_config(*file_, factors, warnings_));
+        GgufRopeTensors rope;
+        VITRINE_TRY(rope.divisors, read_rope_factors("rope_freqs.weight"));
+        VITRINE_TRY(rope.short_factors, read_rope_factors("rope_factors_short.weight"));
+        VITRINE_TRY(rope.long_factors, read_rope_factors("rope_factors_long.weight"));
+        VITRINE_TRY(config_, read_gguf_config(*file_, rope, warnings_));
     }
     VITRINE_TRY(vocabulary_, read_gguf_vocabulary(*file_));
     warnings_.insert(warnings_.end(), vocabulary_.warnings.begin(), vocabulary_.warnings.end());
@@ -108,20 +111,21 @@ Status GgufModel::read(OpenOptions options) {
     return {};
 }
 
-Result<std::vector<float>> GgufModel::read_rope_factors() const {
-    const GgufTensor* tensor = file_->find_tensor("rope_freqs.weight");
-    if (tensor == nullptr) return std::vector<float>();
-    const std::string where = display_path(path_) + ": tensor 'rope_freqs.weight'";
+Result<std::vector<double>> GgufModel::read_rope_factors(const std::string& name) const {
+    const GgufTensor* tensor = file_->find_tensor(name);
+    if (tensor == nullptr) return std::vector<double>();
+    const std::string where = display_path(path_) + ": tensor " + in_quotes(name);
     if (tensor->dtype != DType::F32) {
         return Error{ErrorKind::Unsupported, where + " has type " + tensor->type_name + "; F32 is needed."};
     }
     const auto data = file_->data(*tensor);
-    std::vector<float> factors(data.size() / sizeof(float));
-    std::memcpy(factors.data(), data.data(), factors.size() * sizeof(float));
-    for (const float factor : factors) {
-        if (std::isfinite(factor) && factor > 0.0F) continue;
-        return Error{ErrorKind::BadFile,
-                     where + " holds a factor that is not a number greater than 0; the file is damaged."};
+    std::vector<double> factors(data.size() / sizeof(float));
+    for (std::size_t i = 0; i < factors.size(); ++i) {
+        const auto factor = load_number<float>(data.data() + i * sizeof(float));
+        if (!std::isfinite(factor) || factor <= 0.0F)
+            return Error{ErrorKind::BadFile,
+                         where + " holds a factor that is not a number greater than 0; the file is damaged."};
+        factors[i] = static_cast<double>(factor);
     }
     return factors;
 }
@@ -163,19 +167,22 @@ Status GgufModel::read_tensors() {
                                               " tokens; each token needs a row.");
     }
     config_.vocab = static_cast<std::int32_t>(rows);
-    VITRINE_TRY(const auto stored_size, file_->unsigned_integer("llama.vocab_size"));
+    VITRINE_TRY(const auto stored_size, file_->unsigned_integer(config_.architecture + ".vocab_size"));
     if (stored_size && *stored_size != rows && *stored_size != vocabulary_.tokens.size()) {
-        warnings_.push_back("Key 'llama.vocab_size' is " + std::to_string(*stored_size) +
-                            ", but the file has " + std::to_string(vocabulary_.tokens.size()) +
-                            " tokens and " + std::to_string(rows) +
-                            " rows in its embedding; the key is ignored.");
+        warnings_.push_back("Key " + in_quotes(config_.architecture + ".vocab_size") + " is " +
+                            std::to_string(*stored_size) + ", but the file has " +
+                            std::to_string(vocabulary_.tokens.size()) + " tokens and " +
+                            std::to_string(rows) + " rows in its embedding; the key is ignored.");
     }
 
     std::vector<std::string> missing;
     std::vector<std::string> cannot_run;
     std::string cannot_run_type;
-    std::vector<std::string> expected;
-    for (const TensorDemand& demand : llama_tensors(config_)) {
+    std::vector<std::string> expected = {"rope_freqs.weight", "rope_factors_short.weight",
+                                         "rope_factors_long.weight"};
+    const Architecture& architecture = *find_architecture(config_.architecture);
+    fused_ = architecture.fused;
+    for (const TensorDemand& demand : model_tensors(config_, architecture, true)) {
         expected.push_back(demand.name);
         const GgufTensor* tensor = file_->find_tensor(demand.name);
         if (tensor == nullptr) {
@@ -238,6 +245,17 @@ void GgufModel::summarise(bool with_data) {
 }
 
 std::optional<HostTensor> GgufModel::tensor(std::string_view name) const {
+    if (fused_) {
+        if (const FusedPlace place = fused_place(config_, name); !place.name.empty()) {
+            const auto whole = stored_tensor(place.name);
+            if (!whole) return std::nullopt;
+            return whole->slice_rows(place.first_row, place.rows);
+        }
+    }
+    return stored_tensor(name);
+}
+
+std::optional<HostTensor> GgufModel::stored_tensor(std::string_view name) const {
     const GgufTensor* tensor = file_->find_tensor(name);
     if (tensor == nullptr || !tensor->valid || !tensor->dtype) return std::nullopt;
     HostTensor view = view_of(*tensor, file_->data(*tensor).data());

@@ -14,8 +14,8 @@ Error bad(const std::string& message) { return Error{ErrorKind::InvalidArgument,
 
 bool positive(double v) { return std::isfinite(v) && v > 0.0; }
 
-// Below a wavelength of L / high_freq_factor a dimension is left alone, above L / low_freq_factor it is slowed
-// by the whole factor, between them something between.
+// Below a wavelength of L / high_freq_factor a dimension is left alone, above L / low_freq_factor it is
+// slowed by the whole factor, between them something between.
 double llama3_frequency(double frequency, const RopeScaling& s) {
     const double turns = s.original_context * frequency / (2.0 * std::numbers::pi);  // within L tokens
     if (turns > s.high_freq_factor) return frequency;
@@ -71,12 +71,15 @@ Status check(const RopeBase& base, const RopeScaling& s, double max_context) {
     if (!std::isfinite(base.theta) || base.theta <= 1.0)
         return bad("the base of the rotary embedding must be greater than 1.");
     if (base.rotary_dim < 2 || base.rotary_dim % 2 != 0)
-        return bad("the rotary embedding turns " + std::to_string(base.rotary_dim) +
-                   " elements of a head; they are turned in pairs, so the number must be even and at least 2.");
-    if (!s.divisors.empty()) VITRINE_CHECK(check_list(s.divisors, base.rotary_dim / 2, "the list of rotary divisors"));
+        return bad(
+            "the rotary embedding turns " + std::to_string(base.rotary_dim) +
+            " elements of a head; they are turned in pairs, so the number must be even and at least 2.");
+    if (!s.divisors.empty())
+        VITRINE_CHECK(check_list(s.divisors, base.rotary_dim / 2, "the list of rotary divisors"));
     if (s.kind == Kind::None) return {};
     if (s.kind != Kind::LongRope && !s.factor) return bad("the stretching of the context has no factor.");
-    if (s.factor && !positive(*s.factor)) return bad("the factor by which the context is stretched must be greater than 0.");
+    if (s.factor && !positive(*s.factor))
+        return bad("the factor by which the context is stretched must be greater than 0.");
     if (s.attention_factor && !positive(*s.attention_factor))
         return bad("the attention factor of the rotary embedding must be greater than 0.");
     if (s.kind == Kind::Linear) return {};
@@ -86,7 +89,8 @@ Status check(const RopeBase& base, const RopeScaling& s, double max_context) {
     if (s.kind == Kind::Llama3 && !(positive(s.low_freq_factor) && positive(s.high_freq_factor) &&
                                     s.high_freq_factor > s.low_freq_factor))
         return bad("high_freq_factor must be greater than low_freq_factor, and both greater than 0.");
-    if (s.kind == Kind::Yarn && !(positive(s.beta_fast) && positive(s.beta_slow) && s.beta_fast >= s.beta_slow))
+    if (s.kind == Kind::Yarn &&
+        !(positive(s.beta_fast) && positive(s.beta_slow) && s.beta_fast >= s.beta_slow))
         return bad("beta_fast must be at least beta_slow, and both greater than 0.");
     if (s.kind == Kind::LongRope) {
         VITRINE_CHECK(check_list(s.short_factors, base.rotary_dim / 2, "the list of short factors"));

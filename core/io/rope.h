@@ -42,8 +42,8 @@ struct RopeScaling {
     std::vector<double> divisors;  // any kind: further divisors, [rotary_dim / 2], empty: none
 };
 
-// The name in configurations ("linear", "llama3", "yarn", "longrope", "su", "none", "default"); nothing where it
-// is not known.
+// The name in configurations ("linear", "llama3", "yarn", "longrope", "su", "none", "default"); nothing where
+// it is not known.
 std::optional<RopeScaling::Kind> rope_scaling_kind(std::string_view name);
 
 // For sequences of up to original_context tokens and, with LongRope, for longer ones.

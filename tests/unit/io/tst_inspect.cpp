@@ -194,8 +194,8 @@ void TestInspect::not_usable_data() {
     bytes.resize(2000);
     add("cut in the metadata", bytes, "announced");
     GgufBuilder other = small_model();
-    other.set_string("general.architecture", "gemma3");
-    add("other architecture", other.bytes(), "architecture 'gemma3'; this version runs: llama");
+    other.set_string("general.architecture", "mamba");
+    add("other architecture", other.bytes(), "architecture 'mamba'; this version runs: llama");
     other.set_string("general.architecture", "llama").tensors.clear();
     add("vocabulary alone", other.bytes(), "no weights");
 }
