@@ -4,10 +4,8 @@
 #include <cstdint>
 #include <utility>
 
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
-
-#include "core/text/nfc.h"
+#include "core/text/normal_form.h"
+#include "core/text/pattern.h"
 #include "core/text/utf8.h"
 
 namespace vitrine {
@@ -44,40 +42,40 @@ constexpr std::array<const char*, 3> kDeepseekPasses = {
     "\\p{N}{1,3}", "[\\x{4E00}-\\x{9FA5}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}]+",
     "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"
     "| ?[\\p{P}\\p{S}]+[\\r\\n]*|" LINE_ENDS "|" SPACES};
+constexpr std::array<const char*, 1> kGpt4oPasses = {
+    "[^\\r\\n\\p{L}\\p{N}]?[" UPPER "]*[" LOWER
+    "]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\\r\\n\\p{L}\\p{N}]?[" UPPER "]+[" LOWER
+    "]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\\p{N}{1,3}"
+    "| ?[^" WS "\\p{L}\\p{N}]+[\\r\\n/]*|" LINE_ENDS "|" SPACES};
 #undef UPPER
 #undef LOWER
 #undef SPACES
 #undef LINE_ENDS
 #undef WS
 
-constexpr std::array<std::string_view, 2> kGpt2Names = {"gpt2", "gpt-2"};
-constexpr std::array<std::string_view, 1> kSmollmNames = {"smollm"};
+constexpr std::array<std::string_view, 3> kGpt2Names = {"gpt2", "gpt-2", "phi-2"};
+constexpr std::array<std::string_view, 4> kSmollmNames = {"smollm", "starcoder", "refact", "command-r"};
 constexpr std::array<std::string_view, 3> kLlamaNames = {"llama-bpe", "llama3", "llama-v3"};
+// The same pattern, without whole pieces before merges and without BOS.
+constexpr std::array<std::string_view, 2> kDbrxNames = {"dbrx", "smaug-bpe"};
+constexpr std::array<std::string_view, 1> kGpt4oNames = {"gpt-4o"};
 constexpr std::array<std::string_view, 1> kQwen2Names = {"qwen2"};
 constexpr std::array<std::string_view, 1> kTekkenNames = {"tekken"};
 constexpr std::array<std::string_view, 1> kDeepseekNames = {"deepseek-v3"};
 
-const std::array<PretokenizerSpec, 6>& specs() {
-    static const std::array<PretokenizerSpec, 6> table = {{
+const std::array<PretokenizerSpec, 8>& specs() {
+    static const std::array<PretokenizerSpec, 8> table = {{
         {.names = kGpt2Names, .passes = kGpt2Passes},
         {.names = kSmollmNames, .passes = kSmollmPasses},
         {.names = kLlamaNames, .passes = kLlamaPasses, .ignore_merges = true, .add_bos = true},
+        {.names = kDbrxNames, .passes = kLlamaPasses},
+        {.names = kGpt4oNames, .passes = kGpt4oPasses},
         {.names = kQwen2Names, .passes = kQwen2Passes, .nfc = true},
         {.names = kTekkenNames, .passes = kTekkenPasses, .ignore_merges = true, .add_bos = true},
         {.names = kDeepseekNames, .passes = kDeepseekPasses},
     }};
     return table;
 }
-
-struct FreeCode {
-    void operator()(pcre2_code* code) const { pcre2_code_free(code); }
-};
-struct FreeMatch {
-    void operator()(pcre2_match_data* match) const { pcre2_match_data_free(match); }
-};
-struct FreeContext {
-    void operator()(pcre2_match_context* context) const { pcre2_match_context_free(context); }
-};
 
 // Calls use(part, valid) for the longest stretches of valid and of invalid UTF-8, in order.
 template <class Use>
@@ -120,26 +118,19 @@ std::string known_pretokenizers() {
 }
 
 struct Pretokenizer::Impl {
-    std::vector<std::unique_ptr<pcre2_code, FreeCode>> passes;
+    std::vector<Pattern> passes;
     bool nfc = false;
 
     // Cuts valid UTF-8 by one pattern and appends the stretches.
-    static void cut(const pcre2_code* code, pcre2_match_data* match, pcre2_match_context* context,
-                    std::string_view text, std::vector<std::string_view>& stretches) {
-        const auto* subject = reinterpret_cast<PCRE2_SPTR>(text.data());
+    static void cut(Pattern::Search& search, std::string_view text,
+                    std::vector<std::string_view>& stretches) {
         std::size_t position = 0;  // everything before it is in a stretch
         while (position < text.size()) {
-            int found = pcre2_match(code, subject, text.size(), position, PCRE2_NO_UTF_CHECK, match, context);
-            if (found == PCRE2_ERROR_JIT_STACKLIMIT) {
-                found = pcre2_match(code, subject, text.size(), position, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT,
-                                    match, context);
-            }
-            if (found < 1) break;
-            const PCRE2_SIZE* range = pcre2_get_ovector_pointer(match);
-            if (range[1] <= position) break;  // no pattern of ours matches nothing; never turn in a circle
-            if (range[0] > position) stretches.push_back(text.substr(position, range[0] - position));
-            stretches.push_back(text.substr(range[0], range[1] - range[0]));
-            position = range[1];
+            const auto match = search.next(text, position);
+            if (!match || match->end <= position) break;  // no pattern of ours matches nothing
+            if (match->begin > position) stretches.push_back(text.substr(position, match->begin - position));
+            stretches.push_back(text.substr(match->begin, match->end - match->begin));
+            position = match->end;
         }
         if (position < text.size()) stretches.push_back(text.substr(position));
     }
@@ -153,22 +144,9 @@ Pretokenizer& Pretokenizer::operator=(Pretokenizer&&) noexcept = default;
 Result<Pretokenizer> Pretokenizer::make(const PretokenizerSpec& spec) {
     auto impl = std::make_unique<Impl>();
     impl->nfc = spec.nfc;
-    for (const char* pattern : spec.passes) {
-        int code = 0;
-        PCRE2_SIZE offset = 0;
-        std::unique_ptr<pcre2_code, FreeCode> compiled(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern),
-                                                                     PCRE2_ZERO_TERMINATED, PCRE2_UTF, &code,
-                                                                     &offset, nullptr));
-        if (!compiled) {
-            return Error{ErrorKind::Internal,
-                         "The pattern of the pre-tokenizer \"" + std::string(spec.names.front()) +
-                             "\" was refused by PCRE2 (code " + std::to_string(code) + " at offset " +
-                             std::to_string(offset) +
-                             "). Please report this with the version of the library libpcre2-8."};
-        }
-        // Where the system forbids code made at run time, PCRE2's interpreter does the same more slowly.
-        (void)pcre2_jit_compile(compiled.get(), PCRE2_JIT_COMPLETE);
-        impl->passes.push_back(std::move(compiled));
+    for (const char* expression : spec.passes) {
+        VITRINE_TRY(Pattern pattern, Pattern::ours(expression));
+        impl->passes.push_back(std::move(pattern));
     }
     return Pretokenizer(std::move(impl));
 }
@@ -191,12 +169,9 @@ std::string_view Pretokenizer::normalized(std::string_view text, std::string& st
 
 std::vector<std::string_view> Pretokenizer::split(std::string_view text) const {
     std::vector<std::string_view> result;
-    const std::unique_ptr<pcre2_match_data, FreeMatch> match(pcre2_match_data_create(1, nullptr));
-    const std::unique_ptr<pcre2_match_context, FreeContext> context(pcre2_match_context_create(nullptr));
-    if (!match || !context) return {text};
-    // The patterns are ours and need no guard against themselves; a text may be longer than the default
-    // number of steps.
-    pcre2_set_match_limit(context.get(), UINT32_MAX);
+    std::vector<Pattern::Search> searches;
+    searches.reserve(impl_->passes.size());
+    for (const Pattern& pattern : impl_->passes) searches.emplace_back(pattern);
 
     std::vector<std::string_view> stretches;
     std::vector<std::string_view> next;
@@ -206,11 +181,9 @@ std::vector<std::string_view> Pretokenizer::split(std::string_view text) const {
             return;
         }
         stretches.assign(1, part);
-        for (const auto& pass : impl_->passes) {
+        for (Pattern::Search& search : searches) {
             next.clear();
-            for (const std::string_view stretch : stretches) {
-                Impl::cut(pass.get(), match.get(), context.get(), stretch, next);
-            }
+            for (const std::string_view stretch : stretches) Impl::cut(search, stretch, next);
             stretches.swap(next);
         }
         result.insert(result.end(), stretches.begin(), stretches.end());

@@ -20,7 +20,6 @@
 #include "core/text/sentencepiece_proto.h"
 #include "core/text/special_tokens.h"
 #include "core/text/utf8.h"
-#include "core/text/utf8_stream.h"
 
 namespace vitrine {
 
@@ -99,46 +98,6 @@ class SentencePieceTokenizer final : public Tokenizer {
         return {};
     }
 
-    std::vector<TokenId> encode(std::string_view text, bool parse_special, bool add_special) const override {
-        const ByteRange all{0, text.size()};
-        std::vector<TokenId> ids;
-        encode_into(text, std::span(&all, parse_special ? 1U : 0U), ids);
-        if (add_special) {
-            put_bos(ids);
-            put_eos(ids);
-        }
-        return ids;
-    }
-
-    std::vector<TokenId> encode_prompt(const TrustedText& text) const override {
-        std::vector<TokenId> ids;
-        encode_into(text.text, text.trusted, ids);
-        put_bos(ids);
-        return ids;
-    }
-
-    std::string_view bytes(TokenId id) const override {
-        if (!valid(id)) return {};
-        const auto i = static_cast<std::size_t>(id.value);
-        return std::string_view(bytes_).substr(offsets_[i], offsets_[i + 1] - offsets_[i]);
-    }
-
-    std::string decode(std::span<const TokenId> ids) const override {
-        std::string all;
-        bool drop_space = drops_space_;
-        for (const TokenId id : ids) {
-            std::string_view piece = bytes(id);
-            if (drop_space && !piece.empty() && !is_control(id)) {
-                drop_space = false;
-                if (piece.front() == ' ') piece.remove_prefix(1);
-            }
-            all += piece;
-        }
-        return to_valid_utf8(all);
-    }
-
-    bool has_space_prefix() const override { return drops_space_; }
-
     std::optional<TokenId> find(std::string_view text) const override {
         const auto found = by_bytes_.find(text);
         if (found == by_bytes_.end()) return std::nullopt;
@@ -151,7 +110,7 @@ class SentencePieceTokenizer final : public Tokenizer {
     void read_special();
     void warn_of_missing_bytes();
     void encode_into(std::string_view text, std::span<const ByteRange> trusted,
-                     std::vector<TokenId>& ids) const;
+                     std::vector<TokenId>& ids) const override;
     void encode_stretch(std::string_view text, std::vector<TokenId>& ids) const;
     void encode_between_symbols(std::string_view text, std::vector<TokenId>& ids) const;
     void encode_parts(std::string_view text, std::vector<TokenId>& ids) const;
@@ -164,11 +123,8 @@ class SentencePieceTokenizer final : public Tokenizer {
     std::unique_ptr<SentencePieceLibrary> library_;
     std::unordered_map<std::int32_t, std::uint8_t> byte_of_library_id_;
     bool adds_space_ = true;
-    bool drops_space_ = true;
     bool cuts_at_spaces_ = true;          // parts of a long text may begin at a space
     std::vector<char32_t> before_space_;  // characters with a space behind them in a piece
-    std::string bytes_;                   // of all tokens, one after another
-    std::vector<std::size_t> offsets_;    // [size + 1] into bytes_
     std::unordered_map<std::string_view, std::int32_t> by_bytes_;  // text as users see it -> lowest id
     SpecialTokens control_;                                        // in the text as it came
     SpecialTokens symbols_;  // user-defined, in what the library would get; none where it searches itself
@@ -184,22 +140,18 @@ void SentencePieceTokenizer::check_scores() {
 
 void SentencePieceTokenizer::read_texts() {
     const auto count = static_cast<std::size_t>(size());
-    offsets_.reserve(count + 1);
-    offsets_.push_back(0);
     std::size_t odd_bytes = 0;
     for (std::size_t i = 0; i < count; ++i) {
         const TokenId id(static_cast<std::int32_t>(i));
         const std::string& stored = data_.tokens[i];
         const std::int32_t byte = type(id) == TokenType::Byte ? byte_of_piece(stored) : -1;
+        const char one = static_cast<char>(byte);
         if (byte >= 0) {
-            bytes_ += static_cast<char>(byte);
-        } else if (is_control(id)) {
-            bytes_ += stored;
+            add_bytes(std::string_view(&one, 1));
         } else {
-            bytes_ += replaced(stored, kSpaceSymbol, " ");
+            add_bytes(is_control(id) ? stored : replaced(stored, kSpaceSymbol, " "));
         }
         odd_bytes += type(id) == TokenType::Byte && byte < 0;
-        offsets_.push_back(bytes_.size());
     }
     if (odd_bytes > 0) {
         warnings_.push_back("The vocabulary holds " + std::to_string(odd_bytes) +

@@ -6,8 +6,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "core/text/byte_bpe_tokenizer.h"
+#include "core/text/bpe_tokenizer.h"
 #include "core/text/sentencepiece_tokenizer.h"
+#include "core/text/utf8_stream.h"
 
 namespace vitrine {
 
@@ -83,7 +84,8 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::make(VocabularyData data) {
                          std::to_string(types ? data.types.size() : data.scores.size()) +
                          (types ? " token types" : " token scores") + "; the model file is damaged."};
     }
-    if (data.model == "gpt2") return make_byte_bpe_tokenizer(std::move(data));
+    if (data.model == "gpt2" || (data.model == "bpe" && data.rules))
+        return make_bpe_tokenizer(std::move(data));
     if (data.model == "llama" || data.model == "t5") return make_sentencepiece_tokenizer(std::move(data));
     return Error{
         ErrorKind::Unsupported,
@@ -149,6 +151,49 @@ void Tokenizer::put_bos(std::vector<TokenId>& ids) const {
 
 void Tokenizer::put_eos(std::vector<TokenId>& ids) const {
     if (add_eos_ && (ids.empty() || ids.back() != *data_.eos)) ids.push_back(*data_.eos);
+}
+
+void Tokenizer::add_bytes(std::string_view bytes) {
+    bytes_ += bytes;
+    offsets_.push_back(bytes_.size());
+}
+
+std::vector<TokenId> Tokenizer::encode(std::string_view text, bool parse_special, bool add_special) const {
+    const ByteRange all{0, text.size()};
+    std::vector<TokenId> ids;
+    encode_into(text, std::span(&all, parse_special ? 1U : 0U), ids);
+    if (add_special) {
+        put_bos(ids);
+        put_eos(ids);
+    }
+    return ids;
+}
+
+std::vector<TokenId> Tokenizer::encode_prompt(const TrustedText& text) const {
+    std::vector<TokenId> ids;
+    encode_into(text.text, text.trusted, ids);
+    put_bos(ids);
+    return ids;
+}
+
+std::string_view Tokenizer::bytes(TokenId id) const {
+    if (!valid(id)) return {};
+    const auto i = static_cast<std::size_t>(id.value);
+    return std::string_view(bytes_).substr(offsets_[i], offsets_[i + 1] - offsets_[i]);
+}
+
+std::string Tokenizer::decode(std::span<const TokenId> ids) const {
+    std::string all;
+    bool drop_space = drops_space_;
+    for (const TokenId id : ids) {
+        std::string_view piece = bytes(id);
+        if (drop_space && !piece.empty() && !is_control(id)) {
+            drop_space = false;
+            if (piece.front() == ' ') piece.remove_prefix(1);
+        }
+        all += piece;
+    }
+    return to_valid_utf8(all);
 }
 
 std::int32_t Tokenizer::size() const { return static_cast<std::int32_t>(data_.tokens.size()); }

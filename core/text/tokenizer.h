@@ -1,9 +1,9 @@
 // Text to token ids and back.
 //
-// Two kinds: SentencePiece's BPE (Kudo and Richardson 2018), and byte-level BPE (Radford et al. 2019,
-// "Language models are unsupervised multitask learners"; merges after Sennrich et al. 2016) behind a
-// pre-tokenizer that the file names. Linear time and constant stack for any text, one-character-class
-// megabytes included.
+// Two kinds: SentencePiece (Kudo and Richardson 2018), and BPE by merges (Sennrich et al. 2016) of bytes
+// (Radford et al. 2019, "Language models are unsupervised multitask learners") or of characters, behind a
+// pre-tokenizer that the file names or, as a tokenizer.json, describes. Linear time and constant stack for
+// any text, one-character-class megabytes included.
 //
 // Control tokens (types Control and Unknown) are found in a text only where the caller trusts it: text that
 // a user typed never becomes one. User-defined tokens are found everywhere, as the reference libraries do.
@@ -46,20 +46,19 @@ class Tokenizer {
 
     // Nothing is added that is not asked for. add_special: BOS in front and EOS behind where the vocabulary
     // asks for them (never a second BOS in front of one).
-    virtual std::vector<TokenId> encode(std::string_view text, bool parse_special,
-                                        bool add_special) const = 0;
+    std::vector<TokenId> encode(std::string_view text, bool parse_special, bool add_special) const;
     // Control tokens from trusted ranges alone (every byte of the spelling must be trusted); then BOS in
     // front where the vocabulary asks for one and the text did not bring it.
-    virtual std::vector<TokenId> encode_prompt(const TrustedText& text) const = 0;
+    std::vector<TokenId> encode_prompt(const TrustedText& text) const;
 
     // The bytes of one token: may be a part of a character. Control tokens give their spelling. A bad id
     // gives an empty string. Lives as long as the tokenizer.
-    virtual std::string_view bytes(TokenId id) const = 0;
+    std::string_view bytes(TokenId id) const;
     // All bytes together as UTF-8, invalid sequences as U+FFFD (one per maximal subpart), the first space
     // dropped where the vocabulary's dummy prefix put it.
-    virtual std::string decode(std::span<const TokenId> ids) const = 0;
+    std::string decode(std::span<const TokenId> ids) const;
     // True where the first piece of a text carries a space that the text did not have (SentencePiece).
-    virtual bool has_space_prefix() const = 0;
+    bool has_space_prefix() const { return drops_space_; }
 
     std::int32_t size() const;  // ids are [0, size)
     bool valid(TokenId id) const { return id.value >= 0 && id.value < size(); }
@@ -83,6 +82,10 @@ class Tokenizer {
 
   protected:
     explicit Tokenizer(VocabularyData data);
+    // Appends the ids of a text of which `trusted` may hold control tokens.
+    virtual void encode_into(std::string_view text, std::span<const ByteRange> trusted,
+                             std::vector<TokenId>& ids) const = 0;
+    void add_bytes(std::string_view bytes);              // of the next id, from 0 on
     void ask_for_bos(bool where_the_file_does_not_say);  // sets add_bos_ and add_eos_, with warnings
     void put_bos(std::vector<TokenId>& ids) const;       // where asked for and not there already
     void put_eos(std::vector<TokenId>& ids) const;
@@ -91,6 +94,11 @@ class Tokenizer {
     bool add_bos_ = false;
     bool add_eos_ = false;
     std::vector<std::string> warnings_;
+    bool drops_space_ = false;  // decoding takes the first space off
+
+  private:
+    std::string bytes_;                       // of all tokens, one after another
+    std::vector<std::size_t> offsets_ = {0};  // [size + 1] into bytes_
 };
 
 }  // namespace vitrine

@@ -9,7 +9,7 @@
 
 #include "core/text/bpe_merge.h"
 #include "core/text/byte_alphabet.h"
-#include "core/text/nfc.h"
+#include "core/text/normal_form.h"
 #include "core/text/pretokenizer.h"
 #include "core/text/special_matcher.h"
 #include "core/text/special_tokens.h"

@@ -1,4 +1,4 @@
-#include "core/text/nfc.h"
+#include "core/text/normal_form.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -75,6 +75,16 @@ std::string with_sorted_runs(const icu::Normalizer2& nfd, std::string_view text)
     return result;
 }
 
+const icu::Normalizer2* instance(NormalForm form, UErrorCode& status) {
+    switch (form) {
+        case NormalForm::C: return icu::Normalizer2::getNFCInstance(status);
+        case NormalForm::D: return icu::Normalizer2::getNFDInstance(status);
+        case NormalForm::KC: return icu::Normalizer2::getNFKCInstance(status);
+        case NormalForm::KD: return icu::Normalizer2::getNFKDInstance(status);
+    }
+    return icu::Normalizer2::getNFCInstance(status);
+}
+
 // Only then is the slow look at every character's class needed.
 bool may_hold_long_run(std::string_view text) {
     std::size_t run = 0;
@@ -87,9 +97,9 @@ bool may_hold_long_run(std::string_view text) {
 
 }  // namespace
 
-std::string to_nfc(std::string_view text) {
+std::string to_normal_form(std::string_view text, NormalForm form) {
     UErrorCode status = U_ZERO_ERROR;
-    const icu::Normalizer2* nfc = icu::Normalizer2::getNFCInstance(status);
+    const icu::Normalizer2* wanted = instance(form, status);
     const icu::Normalizer2* nfd = icu::Normalizer2::getNFDInstance(status);
     if (U_FAILURE(status)) return std::string(text);
 
@@ -105,13 +115,14 @@ std::string to_nfc(std::string_view text) {
         std::size_t size = std::min(text.size(), kPart);
         for (; size < text.size(); ++size) {
             const Utf8Unit unit = next_utf8(text, size);
-            if (unit.kind == Utf8Kind::Whole && nfc->hasBoundaryBefore(static_cast<UChar32>(unit.character)))
+            if (unit.kind == Utf8Kind::Whole &&
+                wanted->hasBoundaryBefore(static_cast<UChar32>(unit.character)))
                 break;
             if (size > 2 * kPart) break;
         }
         const std::size_t before = result.size();
-        nfc->normalizeUTF8(0, icu::StringPiece(text.data(), static_cast<std::int32_t>(size)), sink, nullptr,
-                           status);
+        wanted->normalizeUTF8(0, icu::StringPiece(text.data(), static_cast<std::int32_t>(size)), sink,
+                              nullptr, status);
         if (U_FAILURE(status)) {
             result.resize(before);
             result.append(text);
