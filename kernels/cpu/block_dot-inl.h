@@ -1,4 +1,9 @@
-// The integer dot product of one block, for each instruction set. Included once per
+// The integer dot product of one block, for each instruction set.
+//
+// Codes<type> holds a block of sixteen rows, unpacked. dot<first, count>(start, x) adds to `start` the sum of
+// code · x over the vectors [first, first + count), each four inputs. Codes are meant as weight_factor()
+// says: where a format subtracts an offset, they are shifted up until it is 128, and the caller has −128 · Σx
+// in `start`. The signed forms of 8-bit codes subtract it themselves and start from kMagic. Included once per
 // Highway target.
 #if defined(VITRINE_BLOCK_DOT_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef VITRINE_BLOCK_DOT_INL_H
@@ -8,6 +13,7 @@
 #endif
 
 #include "kernels/cpu/vectors-inl.h"
+#include "kernels/host/super_block.h"
 
 HWY_BEFORE_NAMESPACE();
 #if HWY_TARGET == HWY_AVX3_DL && HWY_COMPILER_GCC_ACTUAL
@@ -16,6 +22,19 @@ HWY_BEFORE_NAMESPACE();
 namespace vitrine::cpu::HWY_NAMESPACE {
 namespace {
 
+// Sums start from this, so that their bits are those of the float32 number 1.5 · 2^23 + sum: exact for
+// |sum| < 2^22, and converted without an instruction. A block's sum is below 255 · 127 · 32 < 2^20.
+constexpr std::int32_t kMagicBits = 0x4B400000;
+constexpr float kMagic = 12582912.0F;
+
+constexpr int code_bits(DType type) {
+    return is_iq4(type) ? 8 : code_layout(type).low_bits + code_layout(type).high_bits;
+}
+// Bits that a code is shifted up, so that its format's offset becomes 128.
+constexpr int code_shift(DType type) { return code_layout(type).minimum ? 0 : 8 - code_bits(type); }
+// What the scale has to be multiplied with for that.
+constexpr float weight_factor(DType type) { return 1.0F / static_cast<float>(1 << code_shift(type)); }
+
 #if HWY_TARGET == HWY_SCALAR
 
 // One row at a time.
@@ -23,15 +42,16 @@ struct BestDot {
     template <DType kType>
     struct Codes {
         explicit Codes(const std::byte* codes) : codes_(codes) {}
-        IntVector dot(std::int32_t start, const std::byte* x) const {
-            for (int i = 0; i < 32; ++i) {
-                const std::byte code =
-                    kType == DType::Q8_0 ? codes_[i / 4 * 64 + i % 4] : codes_[i % 16 / 4 * 64 + i % 4];
-                const int w = kType == DType::Q8_0 ? static_cast<int>(code)
-                                                   : (static_cast<int>(code) >> (i < 16 ? 0 : 4)) & 15;
-                start += w * static_cast<std::int8_t>(x[i]);
+        template <int kFirst, int kCount>
+        IntVector dot(IntVector start, const std::byte* x) const {
+            std::int32_t sum = start.raw;
+            for (int i = 4 * kFirst; i < 4 * (kFirst + kCount); ++i) {
+                const unsigned code = code_at(code_layout(kType), codes_, i);
+                const int w =
+                    is_iq4(kType) ? kIq4Values[code] + 128 : static_cast<int>(code << code_shift(kType));
+                sum += w * static_cast<std::int8_t>(x[i]);
             }
-            return hn::Set(IntTag(), start);
+            return IntVector{sum};
         }
 
       private:
@@ -44,24 +64,60 @@ struct BestDot {
 using ByteTag = hn::Repartition<std::uint8_t, FloatTag>;
 using ByteVector = hn::Vec<ByteTag>;
 
+// Bits kFrom… of every byte moved to kTo…, kBits of them; zero elsewhere.
+template <int kFrom, int kTo, int kBits>
+HWY_INLINE ByteVector bits_moved(ByteVector v) {
+    const ByteTag d8;
+    const hn::Repartition<std::uint16_t, FloatTag> d16;
+    if constexpr (kTo > kFrom)
+        v = hn::BitCast(d8, hn::ShiftLeft<kTo - kFrom>(hn::BitCast(d16, v)));
+    else if constexpr (kTo < kFrom)
+        v = hn::BitCast(d8, hn::ShiftRight<kFrom - kTo>(hn::BitCast(d16, v)));
+    return hn::And(v, hn::Set(d8, static_cast<std::uint8_t>(((1 << kBits) - 1) << kTo)));
+}
+
+// One of the eight vectors of a block's codes, shifted up by kShift. low and high: the loaded planes.
+template <DType kType, int kShift, int i>
+HWY_INLINE ByteVector code_vector(const ByteVector* low, const ByteVector* high) {
+    constexpr CodeLayout kLayout = code_layout(kType);
+    ByteVector w = low[kLayout.low_bits == 8 ? i : 0];
+    if constexpr (kLayout.low_bits == 4)
+        w = bits_moved < i < 4 ? 0 : 4, kShift, 4 > (low[i % 4]);
+    else if constexpr (kLayout.low_bits == 2)
+        w = bits_moved<i % 4 * 2, kShift, 2>(low[i / 4]);
+    constexpr int kTo = kShift + kLayout.low_bits;
+    if constexpr (kLayout.high_bits == 1)
+        w = hn::Or(w, bits_moved<i, kTo, 1>(high[0]));
+    else if constexpr (kLayout.high_bits == 2)
+        w = hn::Or(w, bits_moved<i % 4 * 2, kTo, 2>(high[i / 4]));
+    if constexpr (is_iq4(kType)) {
+        alignas(16) static constexpr std::uint8_t kTable[16] = {1,   24,  45,  63,  79,  93,  106, 118,
+                                                                129, 141, 153, 166, 181, 197, 217, 241};
+        w = hn::TableLookupBytes(hn::LoadDup128(ByteTag(), kTable), w);
+    }
+    return w;
+}
+
 // The eight vectors of a block's codes, each with four inputs of every row, unsigned.
-template <DType kType>
+template <DType kType, int kShift>
 HWY_INLINE void unpack(const std::byte* codes, ByteVector (&w)[8]) {
+    constexpr CodeLayout kLayout = code_layout(kType);
     const ByteTag d8;
     const auto* p = reinterpret_cast<const std::uint8_t*>(codes);
-    if constexpr (kType == DType::Q8_0) {
-        HWY_UNROLL(16)
-        for (int i = 0; i < 8; ++i) w[i] = hn::LoadU(d8, p + 64 * i);
-    } else {
-        const auto low = hn::Set(d8, std::uint8_t{15});
-        const hn::Repartition<std::uint16_t, FloatTag> d16;
-        HWY_UNROLL(16)
-        for (int i = 0; i < 4; ++i) {
-            const ByteVector pair = hn::LoadU(d8, p + 64 * i);
-            w[i] = hn::And(pair, low);
-            w[i + 4] = hn::And(hn::BitCast(d8, hn::ShiftRight<4>(hn::BitCast(d16, pair))), low);
-        }
-    }
+    ByteVector low[kLayout.low_bits];
+    ByteVector high[kLayout.high_bits + 1];
+    HWY_UNROLL(16)
+    for (int i = 0; i < kLayout.low_bits; ++i) low[i] = hn::LoadU(d8, p + 64 * i);
+    HWY_UNROLL(16)
+    for (int i = 0; i < kLayout.high_bits; ++i) high[i] = hn::LoadU(d8, p + kLayout.low_bytes() + 64 * i);
+    w[0] = code_vector<kType, kShift, 0>(low, high);
+    w[1] = code_vector<kType, kShift, 1>(low, high);
+    w[2] = code_vector<kType, kShift, 2>(low, high);
+    w[3] = code_vector<kType, kShift, 3>(low, high);
+    w[4] = code_vector<kType, kShift, 4>(low, high);
+    w[5] = code_vector<kType, kShift, 5>(low, high);
+    w[6] = code_vector<kType, kShift, 6>(low, high);
+    w[7] = code_vector<kType, kShift, 7>(low, high);
 }
 
 // Four activations in every row's lane.
@@ -90,12 +146,13 @@ HWY_INLINE IntVector dot_instruction(IntVector sum, ByteVector w, ByteVector x) 
 struct VnniDot {
     template <DType kType>
     struct Codes {
-        explicit HWY_INLINE Codes(const std::byte* codes) { unpack<kType>(codes, w_); }
-        HWY_INLINE IntVector dot(std::int32_t start, const std::byte* x) const {
-            IntVector sum = hn::Set(IntTag(), start);
+        explicit HWY_INLINE Codes(const std::byte* codes) { unpack<kType, code_shift(kType)>(codes, w_); }
+        template <int kFirst, int kCount>
+        HWY_INLINE IntVector dot(IntVector start, const std::byte* x) const {
             HWY_UNROLL(16)
-            for (int i = 0; i < 8; ++i) sum = dot_instruction(sum, w_[i], four(x + 4 * i));
-            return sum;
+            for (int i = kFirst; i < kFirst + kCount; ++i)
+                start = dot_instruction(start, w_[i], four(x + 4 * i));
+            return start;
         }
 
       private:
@@ -120,28 +177,41 @@ HWY_INLINE __m256i magnitude(__m256i w) { return _mm256_abs_epi8(w); }
 HWY_INLINE __m256i with_sign(__m256i x, __m256i w) { return _mm256_sign_epi8(x, w); }
 #endif
 
-// Without the dot product instruction. Nibbles: eight pair sums of at most 2·15·127 fit 16 bits. Bytes: the
-// sign moves to the activation, then a pair is at most 2·128·127 = 32512, which fits as well.
+// Without the dot product instruction. Codes of up to 6 bits: a pair sum is at most 2 · 63 · 127, and as many
+// are added as fit 16 bits. Bytes: the sign moves to the activation, then a pair is at most 2·128·127 =
+// 32512, which fits as well.
 struct PairDot {
     template <DType kType>
     struct Codes {
+        static constexpr bool kBytes = code_bits(kType) == 8;
+        static constexpr int kAtOnce = kBytes ? 1 : 32767 / (2 * 127 * ((1 << code_bits(kType)) - 1));
+
         explicit HWY_INLINE Codes(const std::byte* codes) {
-            unpack<kType>(codes, w_);
-            if constexpr (kType == DType::Q8_0)
+            unpack<kType, 0>(codes, w_);
+            if constexpr (kBytes)
                 for (auto& w : w_) w = hn::Xor(w, hn::Set(ByteTag(), std::uint8_t{0x80}));
         }
-        HWY_INLINE IntVector dot(std::int32_t start, const std::byte* x) const {
-            if constexpr (kType == DType::Q8_0) {
-                // The weights are signed again here, so the correction `start` is not needed.
-                IntVector sum = hn::Zero(IntTag());
-                for (int i = 0; i < 8; ++i)
+        template <int kFirst, int kCount>
+        HWY_INLINE IntVector dot(IntVector start, const std::byte* x) const {
+            const IntTag i32;
+            if constexpr (kBytes) {
+                IntVector sum = hn::Set(i32, kMagicBits);
+                HWY_UNROLL(16)
+                for (int i = kFirst; i < kFirst + kCount; ++i)
                     sum = hn::Add(sum, IntVector{widen(pairs(magnitude(w_[i].raw),
                                                              with_sign(four(x + 4 * i).raw, w_[i].raw)))});
                 return sum;
             } else {
-                auto sum = pairs(w_[0].raw, four(x).raw);
-                for (int i = 1; i < 8; ++i) sum = add16(sum, pairs(w_[i].raw, four(x + 4 * i).raw));
-                return hn::Add(hn::Set(IntTag(), start), IntVector{widen(sum)});
+                IntVector sum = hn::Zero(i32);
+                HWY_UNROLL(16)
+                for (int i = kFirst; i < kFirst + kCount; i += kAtOnce) {
+                    auto part = pairs(w_[i].raw, four(x + 4 * i).raw);
+                    HWY_UNROLL(16)
+                    for (int j = i + 1; j < i + kAtOnce && j < kFirst + kCount; ++j)
+                        part = add16(part, pairs(w_[j].raw, four(x + 4 * j).raw));
+                    sum = hn::Add(sum, IntVector{widen(part)});
+                }
+                return hn::Add(start, hn::ShiftLeft<code_shift(kType)>(sum));
             }
         }
 
@@ -162,13 +232,13 @@ using BestDot = PairDot;
 struct BestDot {
     template <DType kType>
     struct Codes {
-        explicit HWY_INLINE Codes(const std::byte* codes) { unpack<kType>(codes, w_); }
-        HWY_INLINE IntVector dot(std::int32_t start, const std::byte* x) const {
+        explicit HWY_INLINE Codes(const std::byte* codes) { unpack<kType, code_shift(kType)>(codes, w_); }
+        template <int kFirst, int kCount>
+        HWY_INLINE IntVector dot(IntVector sum, const std::byte* x) const {
             const hn::Repartition<std::uint16_t, FloatTag> u16;
             const hn::Repartition<std::int16_t, FloatTag> i16;
             const IntTag i32;
-            IntVector sum = hn::Set(i32, start);
-            for (int i = 0; i < 8; ++i) {
+            for (int i = kFirst; i < kFirst + kCount; ++i) {
                 const auto w = hn::BitCast(u16, w_[i]);
                 const auto v = hn::BitCast(i16, four(x + 4 * i));
                 const auto even = hn::Mul(hn::BitCast(i16, hn::And(w, hn::Set(u16, std::uint16_t{0xFF}))),

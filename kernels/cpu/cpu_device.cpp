@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <utility>
+
+#include "kernels/host/block_formats.h"
 
 namespace vitrine {
 namespace cpu {
@@ -47,15 +50,19 @@ Result<Weight> CpuDevice::upload(const HostTensor& tensor) {
     if (file_bytes > (std::uint64_t{1} << 46U) || tensor.cols > (std::int64_t{1} << 40U))
         return Error{ErrorKind::OutOfMemory, "A matrix of " + std::to_string(tensor.rows) + " x " +
                                                  std::to_string(tensor.cols) + " is larger than any memory."};
-    if (group_bytes(tensor.dtype, tensor.cols) == 0)
-        return Error{ErrorKind::Unsupported,
-                     std::string(info_of(tensor.dtype).name) + " weights have no kernel on this device."};
     auto w = std::make_shared<GroupedWeight>();
     w->dtype = tensor.dtype;
     w->rows = tensor.rows;
     w->cols = tensor.cols;
+    w->layout = tensor.dtype;
+    std::int64_t tiles = 0;
+    if (has_outside_scales(tensor.dtype)) {
+        w->tile = std::min(tensor.scales.tile_cols, tensor.cols);
+        tiles = (tensor.cols + w->tile - 1) / w->tile;
+        if (is_quantized(tensor.dtype) && tiles > 1 && w->tile % kBlock != 0) w->layout = DType::F32;
+    }
     const bool plain = tensor.dtype == DType::F32 && tensor.rows == 1;
-    w->group_stride = group_bytes(tensor.dtype, tensor.cols);
+    w->group_stride = group_bytes(w->layout, tensor.cols, has_outside_scales(w->layout) ? tiles : 0);
     const std::int64_t groups = groups_of(tensor.rows);
     w->bytes =
         plain ? file_bytes : static_cast<std::uint64_t>(groups) * static_cast<std::uint64_t>(w->group_stride);
@@ -65,15 +72,31 @@ Result<Weight> CpuDevice::upload(const HostTensor& tensor) {
         w->vector = reinterpret_cast<const float*>(w->piece.data);
         return Weight(std::move(w));
     }
-    const std::uint64_t row_stride = file_bytes / static_cast<std::uint64_t>(tensor.rows);
     pool_.parallel_for(groups, 8, [&](std::int64_t first, std::int64_t last, int) {
-        for (std::int64_t g = first; g < last; ++g) {
-            const std::int64_t row = g * kGroup;
-            regroup(tensor.dtype, tensor.data + static_cast<std::uint64_t>(row) * row_stride, row_stride,
-                    std::min(kGroup, tensor.rows - row), tensor.cols, w->piece.data + g * w->group_stride);
-        }
+        for (std::int64_t g = first; g < last; ++g)
+            fill_group(tensor, *w, g, w->piece.data + g * w->group_stride);
     });
     return Weight(std::move(w));
+}
+
+void CpuDevice::fill_group(const HostTensor& tensor, const GroupedWeight& w, std::int64_t g, std::byte* to) {
+    const std::int64_t row = g * kGroup;
+    const std::int64_t rows = std::min(kGroup, tensor.rows - row);
+    if (w.layout != w.dtype) {
+        std::vector<float> values(static_cast<std::size_t>(rows * w.cols));
+        for (std::int64_t r = 0; r < rows; ++r)
+            dequantize_matrix_row(tensor, row + r, values.data() + r * w.cols);
+        const std::size_t stride = static_cast<std::size_t>(w.cols) * sizeof(float);
+        regroup(w.layout, reinterpret_cast<const std::byte*>(values.data()), stride, rows, w.cols, to);
+        return;
+    }
+    const std::uint64_t stride = *row_bytes(tensor.dtype, tensor.cols);
+    regroup(w.layout, tensor.data + static_cast<std::uint64_t>(row) * stride, stride, rows, w.cols, to);
+    if (!has_outside_scales(w.dtype)) return;
+    auto* scales = reinterpret_cast<float*>(to + outside_scale_offset(w.layout, w.cols));
+    for (std::int64_t k = 0; k < w.cols; k += w.tile)
+        for (std::int64_t r = 0; r < kGroup; ++r, ++scales)
+            *scales = r < rows ? tensor.scales.at(row + r, k, w.cols) : 0.0F;
 }
 
 void CpuDevice::read_row(const WeightStorage& w, std::int64_t row, std::span<float> out) {
@@ -83,7 +106,7 @@ void CpuDevice::read_row(const WeightStorage& w, std::int64_t row, std::span<flo
         std::memcpy(out.data(), g.vector, static_cast<std::size_t>(w.cols) * sizeof(float));
         return;
     }
-    read_grouped_row(w.dtype, g.group(row / kGroup), row % kGroup, w.cols, out.data());
+    read_grouped_row(g.layout, g.group(row / kGroup), row % kGroup, w.cols, g.tile, out.data());
 }
 
 bool CpuDevice::shape_panels(Panels& panels, std::int64_t rows, std::int64_t cols,
@@ -93,15 +116,24 @@ bool CpuDevice::shape_panels(Panels& panels, std::int64_t rows, std::int64_t col
     panels.count = (rows + matrix_.max_tile - 1) / matrix_.max_tile;
     panels.codes = false;
     panels.floats = false;
-    for (const WeightStorage* w : users) (is_quantized(w->dtype) ? panels.codes : panels.floats) = true;
-    const auto values = static_cast<std::size_t>(rows * cols);
-    return reserve((!panels.codes || panels.code_memory.reserve(values / kBlock * kPanelBytes)) &&
-                   (!panels.floats || panels.float_memory.reserve(values)));
+    for (const WeightStorage* w : users) (takes_codes(w) ? panels.codes : panels.floats) = true;
+    // Kernels may read beyond the last panel, see MatrixKernels::multiply_groups.
+    const auto records = static_cast<std::size_t>(rows * blocks_of(cols) + kMaxTile);
+    return reserve((!panels.codes || panels.code_memory.reserve(records * kRecord)) &&
+                   (!panels.floats || panels.float_memory.reserve(static_cast<std::size_t>(rows * cols))));
 }
 
 void CpuDevice::fill_row(Panels& panels, std::int64_t panel, int t, const float* row) {
     const int rows = panels.rows_in(panel);
-    if (panels.codes) matrix_.quantize(row, panels.cols / kBlock, panels.codes_of(panel), rows, t);
+    if (panels.codes) {
+        const std::int64_t whole = panels.cols / kBlock;
+        matrix_.quantize(row, whole, panels.codes_of(panel), rows, t);
+        if (panels.cols % kBlock != 0) {
+            float last[kBlock] = {};
+            std::copy(row + whole * kBlock, row + panels.cols, last);
+            matrix_.quantize(last, 1, panels.codes_of(panel) + whole * kRecord * rows, rows, t);
+        }
+    }
     if (!panels.floats) return;
     float* out = panels.floats_of(panel) + t;
     for (std::int64_t k = 0; k < panels.cols; ++k) out[k * rows] = row[k];
@@ -129,12 +161,25 @@ void CpuDevice::multiply_groups(const WeightStorage* w, std::int64_t first_group
                                 const Panels& panels, std::int64_t panel, float* out,
                                 std::int64_t stride) const {
     const GroupedWeight& g = grouped(w);
-    const bool codes = is_quantized(w->dtype);
-    const std::byte* x =
-        codes ? panels.codes_of(panel) : reinterpret_cast<const std::byte*>(panels.floats_of(panel));
-    const auto function = matrix_.multiply[static_cast<std::size_t>(w->dtype)][panels.rows_in(panel)];
-    function(g.group(first_group), g.group_stride, groups, x, codes ? w->cols / kBlock : w->cols, out,
-             stride);
+    const int rows = panels.rows_in(panel);
+    const std::byte* x = is_quantized(g.layout) ? panels.codes_of(panel)
+                                                : reinterpret_cast<const std::byte*>(panels.floats_of(panel));
+    const auto type = static_cast<std::size_t>(g.layout);
+    if (type < std::size(matrix_.multiply)) {
+        matrix_.multiply[type][rows](g.group(first_group), g.group_stride, groups, x, w->cols, out, stride);
+        return;
+    }
+    GroupProduct p;
+    p.groups = g.group(first_group);
+    p.group_stride = g.group_stride;
+    p.count = groups;
+    p.cols = w->cols;
+    p.tile = g.tile;
+    p.panel = x;
+    p.rows = rows;
+    p.out = out;
+    p.out_stride = stride;
+    matrix_.multiply_groups[type][rows](p);
 }
 
 void CpuDevice::store_groups(const Product& p, std::int64_t first_group, std::int64_t groups,
@@ -269,9 +314,11 @@ void CpuDevice::run_feed_forward(const FeedForwardArgs& a) {
                                 for (std::int64_t r = 0; r < count; ++r)
                                     v[r] += vector_of(a.up_bias)[row + r];
                             row_.gate(a.activation, g, v, count);
-                            if (hidden_.codes)
-                                matrix_.quantize(g, 1, hidden_.codes_of(panel) + u * kPanelBytes * tile_rows,
+                            if (hidden_.codes) {
+                                std::fill(g + count, g + kStride, 0.0F);
+                                matrix_.quantize(g, 1, hidden_.codes_of(panel) + u * kRecord * tile_rows,
                                                  tile_rows, t);
+                            }
                             if (hidden_.floats)
                                 for (std::int64_t r = 0; r < count; ++r)
                                     hidden_.floats_of(panel)[(row + r) * tile_rows + t] = g[r];

@@ -25,9 +25,13 @@ class GroupedWeight final : public HostWeight {
   public:
     WeightArena::Piece piece;       // groups, or one plain row where `vector` is set
     std::int64_t group_stride = 0;  // bytes
+    std::int64_t tile = 1;          // columns that share an outside scale
+    // How it lies, dtype except where outside scales change within a block of codes: there as F32.
+    DType layout = DType::F32;
     const std::byte* group(std::int64_t g) const { return piece.data + g * group_stride; }
 };
 inline const GroupedWeight& grouped(const WeightStorage* w) { return *static_cast<const GroupedWeight*>(w); }
+inline bool takes_codes(const WeightStorage* w) { return is_quantized(grouped(w).layout); }
 
 // The rows of a product, gathered into panels: as codes, as floats, or both.
 struct Panels {
@@ -52,7 +56,7 @@ struct Panels {
         return static_cast<int>(rows / count + (panel < rows % count ? 1 : 0));
     }
     std::byte* codes_of(std::int64_t panel) const {
-        return code_memory.data() + first_row(panel) * (cols / kBlock) * kPanelBytes;
+        return code_memory.data() + first_row(panel) * blocks_of(cols) * kRecord;
     }
     float* floats_of(std::int64_t panel) const { return float_memory.data() + first_row(panel) * cols; }
 };
@@ -90,6 +94,8 @@ class CpuDevice final : public HostDevice {
     };
     struct AttentionTile;
 
+    // Writes a group of a matrix that is being uploaded.
+    static void fill_group(const HostTensor& tensor, const GroupedWeight& w, std::int64_t g, std::byte* to);
     // Makes `panels` ready for `rows` rows of `cols`; false when there is no memory.
     bool shape_panels(Panels& panels, std::int64_t rows, std::int64_t cols,
                       std::span<const WeightStorage* const> users);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
+#include <iterator>
 #include <limits>
 #include <random>
 #include <vector>
@@ -33,37 +35,62 @@ double best_seconds(const Run& run) {
 void products(double peak) {
     std::mt19937 random(3);
     const cpu::MatrixKernels kernels = cpu::matrix_kernels();
-    const std::int64_t cols = 576;
-    for (const DType type : {DType::Q4_1, DType::Q4_0, DType::Q8_0, DType::F16, DType::BF16, DType::F32}) {
-        const std::int64_t groups = cpu::is_quantized(type) ? 48 : 24;
-        const std::int64_t bytes = cpu::group_bytes(type, cols);
+    for (const DType type : {DType::Q8_0, DType::Q4_0, DType::Q4_1, DType::Q5_0, DType::Q5_1, DType::IQ4_NL,
+                             DType::Q2_K, DType::Q3_K, DType::Q4_K, DType::Q5_K, DType::Q6_K, DType::IQ4_XS,
+                             DType::I8, DType::F8_E4M3, DType::F16, DType::BF16, DType::F32}) {
+        const std::int64_t cols = info_of(type).block == 256 ? 512 : 576;
+        const bool codes = cpu::is_quantized(type);
+        const std::int64_t groups = codes ? 48 : 24;
+        const std::int64_t bytes = cpu::group_bytes(type, cols, has_outside_scales(type) ? 1 : 0);
         const test::OwnedTensor tensor = test::random_tensor(type, groups * cpu::kGroup, cols, 0.1F, random);
         const auto stride = row_bytes(type, cols).value_or(0);
         const auto weights = make_aligned<std::byte>(static_cast<std::size_t>(bytes * groups));
-        for (std::int64_t g = 0; g < groups; ++g)
-            cpu::regroup(type, tensor.bytes.data() + static_cast<std::uint64_t>(g * cpu::kGroup) * stride,
-                         stride, cpu::kGroup, cols, weights.get() + g * bytes);
+        const double regrouped = best_seconds([&] {
+            for (std::int64_t g = 0; g < groups; ++g)
+                cpu::regroup(type, tensor.bytes.data() + static_cast<std::uint64_t>(g * cpu::kGroup) * stride,
+                             stride, cpu::kGroup, cols, weights.get() + g * bytes);
+        });
+        if (has_outside_scales(type)) {
+            const std::vector<float> ones(cpu::kGroup, 0.01F);
+            for (std::int64_t g = 0; g < groups; ++g)
+                std::memcpy(weights.get() + g * bytes + cpu::outside_scale_offset(type, cols), ones.data(),
+                            64);
+        }
+        std::printf("%-7s regrouped at %.1f GB/s of the file\n", info_of(type).name.data(),
+                    static_cast<double>(tensor.bytes.size()) / regrouped * 1e-9);
         for (int rows = 1; rows <= kernels.max_tile; ++rows) {
             const std::vector<float> x =
                 test::random_floats(static_cast<std::size_t>(cols * rows), 1.0F, random);
-            std::vector<std::byte> panel(static_cast<std::size_t>(cols * rows) * 4);
-            if (cpu::is_quantized(type)) {
+            const auto panel = make_aligned<std::byte>(static_cast<std::size_t>(cols * rows) * 4 + 4096);
+            if (codes) {
                 for (int t = 0; t < rows; ++t)
-                    kernels.quantize(x.data() + t * cols, cols / cpu::kBlock, panel.data(), rows, t);
+                    kernels.quantize(x.data() + t * cols, cols / cpu::kBlock, panel.get(), rows, t);
             } else {
-                std::memcpy(panel.data(), x.data(), panel.size());
+                std::memcpy(panel.get(), x.data(), x.size() * sizeof(float));
             }
             std::vector<float> out(static_cast<std::size_t>(groups * cpu::kGroup * rows));
-            const auto function = kernels.multiply[static_cast<std::size_t>(type)][rows];
+            cpu::GroupProduct p;
+            p.groups = weights.get();
+            p.group_stride = bytes;
+            p.count = groups;
+            p.cols = cols;
+            p.tile = cols;
+            p.panel = panel.get();
+            p.rows = rows;
+            p.out = out.data();
+            p.out_stride = groups * cpu::kGroup;
+            const auto index = static_cast<std::size_t>(type);
             const double s = best_seconds([&] {
-                function(weights.get(), bytes, groups, panel.data(),
-                         cpu::is_quantized(type) ? cols / cpu::kBlock : cols, out.data(),
-                         groups * cpu::kGroup);
+                if (index < std::size(kernels.multiply))
+                    kernels.multiply[index][rows](p.groups, bytes, groups, p.panel, cols, p.out,
+                                                  p.out_stride);
+                else
+                    kernels.multiply_groups[index][rows](p);
             });
             const double rate = static_cast<double>(groups * cpu::kGroup * cols * rows) / s;
-            std::printf("%-5s %2d rows  %7.2f us  %6.1f GB/s  %6.1f GMAC/s", info_of(type).name.data(), rows,
+            std::printf("%-7s %2d rows  %7.2f us  %6.1f GB/s  %6.1f GMAC/s", info_of(type).name.data(), rows,
                         s * 1e6, static_cast<double>(bytes * groups) / s * 1e-9, rate * 1e-9);
-            if (cpu::is_quantized(type)) std::printf("  %3.0f %% of peak", 100 * rate / peak);
+            if (codes) std::printf("  %3.0f %% of peak", 100 * rate / peak);
             std::printf("\n");
         }
     }

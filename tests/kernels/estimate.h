@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/host/super_block.h"
 #include "kernels/ops.h"
 #include "tests/kernels/random_tensor.h"
 
@@ -48,18 +49,33 @@ inline Estimate normalised(const Estimate& x, std::span<const float> w, double e
     return y;
 }
 
-// |d q| + |m| of each weight: what the additions of a product see.
+// |d q| + M of each weight: what the additions of a product see, see matrix_kernels.h.
 inline std::vector<float> code_magnitudes(const OwnedTensor& w) {
-    std::vector<float> out = w.values();
+    const std::vector<float> values = w.values();
+    std::vector<float> out = values;
     for (float& v : out) v = std::abs(v);
-    if (w.dtype != DType::Q4_1) return out;
-    for (std::size_t b = 0; b < w.bytes.size() / 20; ++b) {
-        const std::byte* p = w.bytes.data() + b * 20;
-        const float d = std::abs(half_to_float(load_u16(p)));
-        const float m = std::abs(half_to_float(load_u16(p + 2)));
-        for (std::size_t i = 0; i < 16; ++i) {
-            out[b * 32 + i] = d * static_cast<float>(static_cast<int>(p[4 + i]) & 15) + m;
-            out[b * 32 + 16 + i] = d * static_cast<float>(static_cast<int>(p[4 + i]) >> 4) + m;
+    const ScalePlace place = scale_place(w.dtype);
+    if (place.m < 0) return out;
+    const auto block = static_cast<std::size_t>(info_of(w.dtype).block);
+    const auto bytes = static_cast<std::size_t>(info_of(w.dtype).bytes);
+    for (std::size_t b = 0; b < w.bytes.size() / bytes; ++b) {
+        const std::byte* p = w.bytes.data() + b * bytes;
+        const float m = half_to_float(load_u16(p + place.m));
+        SuperBlock super;
+        if (block == kSuperBlock) unpack_super_block(w.dtype, p, super);
+        for (std::size_t i = 0; i < block; ++i) {
+            float& v = out[b * block + i];
+            if (block != kSuperBlock) {  // d q = w − m
+                v = std::abs(values[b * block + i] - m) * (1 + 0x1p-20F) + std::abs(m);
+                continue;
+            }
+            const auto width = static_cast<std::size_t>(super_block_shape(w.dtype).width);
+            const float minimum = std::abs(super.dmin) * static_cast<float>(super.minimum[i / width]);
+            v = std::abs(super.d * static_cast<float>(super.scale[i / width]) *
+                         static_cast<float>(super.code[i])) +
+                minimum;
+            if (width == 16)
+                v += 2 * std::abs(super.dmin) * static_cast<float>(super.minimum[i / width ^ 1U]);
         }
     }
     return out;
@@ -72,17 +88,17 @@ inline Estimate product(const Estimate& x, const OwnedTensor& w, bool rounded,
     const std::vector<float> magnitudes = code_magnitudes(w);
     const auto rows = static_cast<std::size_t>(w.rows);
     const auto cols = static_cast<std::size_t>(w.cols);
-    const bool codes = info_of(w.dtype).block > 1 && rounded;
+    const bool codes = (info_of(w.dtype).block > 1 || w.dtype == DType::I8) && rounded;
     std::vector<double> half_step(cols, 0.0);
     if (codes) {
         for (std::size_t b = 0; b < cols; b += 32) {
+            const std::size_t end = std::min(b + 32, cols);
             double top = 0;
-            for (std::size_t k = b; k < b + 32; ++k) top = std::max(top, std::abs(x.value[k]) + x.error[k]);
-            for (std::size_t k = b; k < b + 32; ++k)
-                half_step[k] = 0.5 * top / 127.0 * (1 + 0x1p-13) + 0x1p-100;
+            for (std::size_t k = b; k < end; ++k) top = std::max(top, std::abs(x.value[k]) + x.error[k]);
+            for (std::size_t k = b; k < end; ++k) half_step[k] = 0.5 * top / 127.0 * (1 + 0x1p-13) + 0x1p-100;
         }
     }
-    const double roundings = codes ? static_cast<double>(cols) / 32 + 4 : static_cast<double>(cols) + 8;
+    const double roundings = codes ? static_cast<double>(cols) / 32 + 8 : static_cast<double>(cols) + 9;
     Estimate y{std::vector<double>(rows), std::vector<double>(rows)};
     for (std::size_t r = 0; r < rows; ++r) {
         double sum = 0;

@@ -1,6 +1,7 @@
 // Fresh random weights in every format, for the tests and the benchmark of the kernels.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -20,26 +21,65 @@ struct OwnedTensor {
     std::int64_t rows = 0;
     std::int64_t cols = 0;
     std::vector<std::byte> bytes;
+    // Of F8_E4M3 and I8.
+    std::vector<float> scales = {};
+    std::int64_t tile_rows = 0;
+    std::int64_t tile_cols = 0;
 
-    HostTensor view() const { return {dtype, rows, cols, bytes.data()}; }
+    HostTensor view() const {
+        return {dtype, rows, cols, bytes.data(), {scales.data(), tile_rows, tile_cols, 0}};
+    }
     // The weights as float32, row-major.
     std::vector<float> values() const {
         std::vector<float> out(static_cast<std::size_t>(rows * cols));
-        const std::uint64_t stride = row_bytes(dtype, cols).value_or(0);
-        for (std::int64_t r = 0; r < rows; ++r)
-            dequantize_row(dtype, bytes.data() + static_cast<std::uint64_t>(r) * stride, cols,
-                           out.data() + r * cols);
+        for (std::int64_t r = 0; r < rows; ++r) dequantize_matrix_row(view(), r, out.data() + r * cols);
         return out;
     }
 };
 
 inline void put_u16(std::byte* p, std::uint16_t v) { std::memcpy(p, &v, sizeof v); }
 
-// Weights of about normal spread `sigma`; quantized formats get random codes and scales of that size.
+// Gives a matrix with outside scales random ones of about `size`, for tiles of rows × cols.
+template <class Random>
+void set_tiles(OwnedTensor& t, std::int64_t rows, std::int64_t cols, float size, Random& random) {
+    std::uniform_real_distribution<float> spread(0.5F, 1.5F);
+    t.tile_rows = rows;
+    t.tile_cols = cols;
+    t.scales.resize(static_cast<std::size_t>((t.rows + rows - 1) / rows * ((t.cols + cols - 1) / cols)));
+    for (float& s : t.scales) s = size * spread(random);
+}
+
+// Where a block has its d, and its dmin or m (−1: none), and the spread of (scale times) its codes.
+struct ScalePlace {
+    int d;
+    int m;
+    float levels;
+};
+constexpr ScalePlace scale_place(DType type) {
+    switch (type) {
+        case DType::Q8_0: return {0, -1, 73.0F};
+        case DType::Q4_0: return {0, -1, 4.6F};
+        case DType::Q4_1: return {0, 2, 4.6F};
+        case DType::Q5_0: return {0, -1, 9.2F};
+        case DType::Q5_1: return {0, 2, 9.2F};
+        case DType::IQ4_NL: return {0, -1, 70.0F};
+        case DType::Q2_K: return {80, 82, 1.1F * 8};
+        case DType::Q3_K: return {108, -1, 2.3F * 18};
+        case DType::Q4_K: return {0, 2, 4.6F * 36};
+        case DType::Q5_K: return {0, 2, 9.2F * 36};
+        case DType::Q6_K: return {208, -1, 18.0F * 73};
+        case DType::IQ4_XS: return {0, -1, 70.0F * 18};
+        default: return {-1, -1, 1.0F};
+    }
+}
+
+// Weights of about normal spread `sigma`; quantized formats get random codes and scales of that size. F8_E4M3
+// and I8 get one scale.
 template <class Random>
 OwnedTensor random_tensor(DType type, std::int64_t rows, std::int64_t cols, float sigma, Random& random) {
     OwnedTensor t{type, rows, cols, {}};
     const DTypeInfo info = info_of(type);
+    const ScalePlace place = scale_place(type);
     t.bytes.resize(static_cast<std::size_t>(rows) * row_bytes(type, cols).value_or(0));
     std::normal_distribution<float> normal(0.0F, sigma);
     std::uniform_real_distribution<float> spread(0.5F, 1.5F);
@@ -58,12 +98,19 @@ OwnedTensor random_tensor(DType type, std::int64_t rows, std::int64_t cols, floa
                 const auto word = static_cast<std::uint32_t>(random());
                 std::memcpy(p + i, &word, static_cast<std::size_t>(std::min(4, info.bytes - i)));
             }
-            const float levels = type == DType::Q8_0 ? 73.0F : 4.6F;  // standard deviation of the codes
-            const float d = sigma * spread(random) / levels;
-            put_u16(p, float_to_half(d));
-            if (type == DType::Q4_1) put_u16(p + 2, float_to_half(-7.5F * d * spread(random)));
+            if (type == DType::F8_E4M3 && (*p & std::byte{0x7F}) == std::byte{0x7F}) *p ^= std::byte{1};
+            if (place.d < 0) continue;
+            const float d = sigma * spread(random) / place.levels;
+            put_u16(p + place.d, float_to_half(d));
+            // Minima of the K formats are subtracted, the others added.
+            const float m = info.block == 256
+                                ? 2.0F * d
+                                : -0.5F * static_cast<float>((type == DType::Q4_1 ? 15 : 31)) * d;
+            if (place.m >= 0) put_u16(p + place.m, float_to_half(m * spread(random)));
         }
     }
+    if (has_outside_scales(type))
+        set_tiles(t, rows, cols, sigma / (type == DType::I8 ? 73.0F : 100.0F), random);
     return t;
 }
 

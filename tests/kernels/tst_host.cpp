@@ -31,6 +31,19 @@ class TestHost : public QObject {
 
     std::mt19937 random_{std::random_device{}()};
 
+    // All codes and activations at their largest, so that sums that do not fit would show.
+    static void most_extreme(OwnedTensor& w, std::vector<float>& in) {
+        const ScalePlace place = scale_place(w.dtype);
+        std::fill(in.begin(), in.end(), 3.0F);
+        if (place.d < 0) return;
+        const auto bytes = static_cast<std::size_t>(info_of(w.dtype).bytes);
+        for (std::size_t i = 0; i < w.bytes.size(); ++i) {
+            const auto at = static_cast<int>(i % bytes);
+            const bool scale = at / 2 * 2 == place.d || (place.m >= 0 && at / 2 * 2 == place.m);
+            if (!scale) w.bytes[i] = w.dtype == DType::Q8_0 ? std::byte{0x7F} : std::byte{0xFF};
+        }
+    }
+
   private slots:
     // Every half comes back from float32; floats round to the nearest half, ties to even.
     void halves() {
@@ -231,15 +244,18 @@ class TestHost : public QObject {
             cpu::use_only(target);
             auto d = make_device("cpu", 2);
             const std::string description = d->info().description;
-            for (const DType type :
-                 {DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q4_0, DType::Q4_1}) {
-                for (const int tokens : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}) {
-                    OwnedTensor w = random_tensor(type, 50, 64, 0.2F, random_);
+            for (int index = 0; index < kDTypes; ++index) {
+                const auto type = static_cast<DType>(index);
+                const bool super = info_of(type).block == 256;
+                for (int tokens = 1; tokens <= 13; ++tokens) {
+                    const std::int64_t cols = super ? 256 : 64;
+                    OwnedTensor w = random_tensor(type, 50, cols, 0.2F, random_);
+                    std::vector<float> in =
+                        random_floats(static_cast<std::size_t>(cols * tokens), 1.0F, random_);
+                    if (tokens % 3 == 0) most_extreme(w, in);
                     if (type == DType::Q8_0)  // the ends of the range
                         for (std::size_t b = 0; b < w.bytes.size(); b += 34)
                             w.bytes[b + 2 + b % 32] = std::byte{0x80};
-                    std::vector<float> in =
-                        random_floats(static_cast<std::size_t>(64 * tokens), 1.0F, random_);
                     const Weight matrix = upload(*d, w);
                     const Buffer input = buffer_of(*d, in);
                     const Buffer x =
@@ -254,11 +270,13 @@ class TestHost : public QObject {
                     d->project(a);
                     QVERIFY(d->finish_step().ok());
                     const std::vector<float> got = values_of(*d, *x);
+                    const auto width = static_cast<std::size_t>(cols);
                     for (std::size_t t = 0; t < static_cast<std::size_t>(tokens); ++t) {
                         const double ratio = worst({got.data() + t * 50, 50},
-                                                   product(exactly({in.data() + t * 64, 64}), w, true));
-                        QVERIFY2(ratio <= 1.0, qPrintable(QString("%1, %2 tokens: %3")
+                                                   product(exactly({in.data() + t * width, width}), w, true));
+                        QVERIFY2(ratio <= 1.0, qPrintable(QString("%1, %2, %3 tokens: %4")
                                                               .arg(description.c_str())
+                                                              .arg(name_of_type(type).c_str())
                                                               .arg(tokens)
                                                               .arg(ratio)));
                     }

@@ -12,8 +12,17 @@ using namespace vitrine::test;
 
 namespace {
 
-const DType kTypes[] = {DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q4_0, DType::Q4_1};
+constexpr DType kTypes[] = {DType::F32,  DType::F16,  DType::BF16,   DType::Q8_0,    DType::Q4_0, DType::Q4_1,
+                            DType::Q5_0, DType::Q5_1, DType::IQ4_NL, DType::Q2_K,    DType::Q3_K, DType::Q4_K,
+                            DType::Q5_K, DType::Q6_K, DType::IQ4_XS, DType::F8_E4M3, DType::I8};
+static_assert(std::size(kTypes) == kDTypes);
 const char* const kDevices[] = {"reference", "cpu"};
+
+// The smallest row of a format that has at least `cols` weights.
+int fit(DType type, int cols) {
+    const int block = info_of(type).block;
+    return (cols + block - 1) / block * block;
+}
 
 std::string label(const std::string& device, DType type, std::int64_t rows, std::int64_t cols, int tokens) {
     return device + " " + std::string(info_of(type).name) + " " + std::to_string(rows) + "x" +
@@ -76,8 +85,7 @@ class TestProducts : public QObject {
         for (const char* device : kDevices)
             for (const DType type : kTypes)
                 for (const auto& s : shapes) {
-                    const int block = info_of(type).block;
-                    const int cols = (s[1] + block - 1) / block * block;
+                    const int cols = fit(type, s[1]);
                     QTest::newRow(label(device, type, s[0], cols, s[2]).c_str())
                         << device << static_cast<int>(type) << s[0] << cols << s[2];
                 }
@@ -125,12 +133,16 @@ class TestProducts : public QObject {
         auto d = make_device(device.toStdString(), 2);
         for (const int rows : {1, 2, 15, 16, 17, 50}) {
             for (const int blocks : {1, 2, 3, 8}) {
-                const int cols = blocks * (info_of(static_cast<DType>(type)).block > 1 ? 32 : 11);
+                const int block = info_of(static_cast<DType>(type)).block;
+                const int cols = blocks * (block > 1 ? block : 11);
                 const OwnedTensor w = random_tensor(static_cast<DType>(type), rows, cols, 0.1F, random_);
                 const std::vector<float> expected = w.values();
                 const Weight weight = upload(*d, w);
                 QVERIFY(weight != nullptr);
                 QVERIFY(weight->bytes >= w.bytes.size());
+                // Weights stay in their own precision.
+                if (rows == 16 && block > 1 && blocks == 8)
+                    QVERIFY(weight->bytes * 100 <= w.bytes.size() * 104);
                 std::vector<float> row(static_cast<std::size_t>(cols));
                 for (int r = 0; r < rows; ++r) {
                     d->read_row(*weight, r, row);
@@ -145,14 +157,15 @@ class TestProducts : public QObject {
     void zeros_and_tiny_values() {
         for (const char* name : kDevices) {
             for (const DType type : kTypes) {
-                OwnedTensor w = random_tensor(type, 20, 64, 0.1F, random_);
+                const auto cols = static_cast<std::size_t>(fit(type, 64));
+                OwnedTensor w = random_tensor(type, 20, fit(type, 64), 0.1F, random_);
                 std::fill(w.bytes.begin(), w.bytes.end(), std::byte{0});
-                const std::vector<float> in = random_floats(64 * 5, 1.0F, random_);
+                const std::vector<float> in = random_floats(cols * 5, 1.0F, random_);
                 QVERIFY(project(name, w, in, 5, false) <= 1.0);
-                w = random_tensor(type, 20, 64, 0.1F, random_);
-                QVERIFY(project(name, w, std::vector<float>(64 * 5, 0.0F), 5, true) <= 1.0);
+                w = random_tensor(type, 20, fit(type, 64), 0.1F, random_);
+                QVERIFY(project(name, w, std::vector<float>(cols * 5, 0.0F), 5, true) <= 1.0);
                 for (const float tiny : {1e-6F, 1e-8F, 1e-30F, 1e-38F, 1e-44F}) {
-                    std::vector<float> small(64 * 5, 0.0F);
+                    std::vector<float> small(cols * 5, 0.0F);
                     small[3] = tiny;
                     small[70] = -tiny;
                     QVERIFY(project(name, w, small, 5, false) <= 1.0);
@@ -164,16 +177,19 @@ class TestProducts : public QObject {
     // Scales that f16 can only hold as subnormals.
     void subnormal_scales() {
         for (const char* name : kDevices) {
-            for (const DType type : {DType::Q8_0, DType::Q4_0, DType::Q4_1}) {
-                OwnedTensor w = random_tensor(type, 18, 96, 0.1F, random_);
+            for (const DType type : kTypes) {
+                const ScalePlace place = scale_place(type);
+                if (place.d < 0) continue;
+                OwnedTensor w = random_tensor(type, 18, fit(type, 96), 0.1F, random_);
                 const auto step = static_cast<std::size_t>(info_of(type).bytes);
                 for (std::size_t b = 0; b < w.bytes.size(); b += step) {
-                    put_u16(w.bytes.data() + b, static_cast<std::uint16_t>(1 + random_() % 1000));
-                    if (type == DType::Q4_1)
-                        put_u16(w.bytes.data() + b + 2,
+                    put_u16(w.bytes.data() + b + place.d, static_cast<std::uint16_t>(1 + random_() % 1000));
+                    if (place.m >= 0)
+                        put_u16(w.bytes.data() + b + place.m,
                                 static_cast<std::uint16_t>(0x8000U | (random_() % 1000)));
                 }
-                const std::vector<float> in = random_floats(96 * 3, 1.0F, random_);
+                const std::vector<float> in =
+                    random_floats(static_cast<std::size_t>(fit(type, 96)) * 3, 1.0F, random_);
                 const double ratio = project(name, w, in, 3, false);
                 QVERIFY2(ratio <= 1.0, qPrintable(QString("%1").arg(ratio)));
             }
@@ -186,10 +202,10 @@ class TestProducts : public QObject {
             for (const DType type : kTypes)
                 for (const int tokens : {1, 63, 64, 65})
                     for (const float size : {70000.0F, 1e20F}) {
-                        const OwnedTensor w = random_tensor(type, 33, 64, 0.1F, random_);
-                        const double ratio = project(
-                            name, w, random_floats(static_cast<std::size_t>(64 * tokens), size, random_),
-                            tokens, false);
+                        const OwnedTensor w = random_tensor(type, 33, fit(type, 64), 0.1F, random_);
+                        const auto count = static_cast<std::size_t>(w.cols * tokens);
+                        const double ratio =
+                            project(name, w, random_floats(count, size, random_), tokens, false);
                         QVERIFY2(ratio <= 1.0, qPrintable(QString("%1").arg(ratio)));
                     }
     }
@@ -202,9 +218,10 @@ class TestProducts : public QObject {
                      {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
                       -std::numeric_limits<float>::infinity()}) {
                     auto device = make_device(name, 2);
-                    const OwnedTensor w = random_tensor(type, 40, 64, 0.1F, random_);
-                    std::vector<float> in = random_floats(64 * 5, 1.0F, random_);
-                    in[2 * 64 + 37] = bad;
+                    const OwnedTensor w = random_tensor(type, 40, fit(type, 64), 0.1F, random_);
+                    const auto cols = static_cast<std::size_t>(w.cols);
+                    std::vector<float> in = random_floats(cols * 5, 1.0F, random_);
+                    in[2 * cols + 37] = bad;
                     const Weight matrix = upload(*device, w);
                     const Buffer input = buffer_of(*device, in);
                     const Buffer x = buffer_of(*device, std::vector<float>(40 * 5, 0.0F));
@@ -220,7 +237,7 @@ class TestProducts : public QObject {
                     const std::vector<float> got = values_of(*device, *x);
                     const std::vector<float> weights = w.values();
                     for (std::size_t i = 0; i < got.size(); ++i) {
-                        const bool touched = i / 40 == 2 && weights[i % 40 * 64 + 37] != 0.0F;
+                        const bool touched = i / 40 == 2 && weights[i % 40 * cols + 37] != 0.0F;
                         if (touched) QVERIFY(!std::isfinite(got[i]));
                         if (i / 40 != 2) QVERIFY(std::isfinite(got[i]));
                     }
@@ -234,24 +251,95 @@ class TestProducts : public QObject {
         for (const char* name : kDevices) {
             for (const std::uint16_t scale :
                  {std::uint16_t{0xFC00}, std::uint16_t{0x7E00}, std::uint16_t{0x7C00}}) {
-                auto device = make_device(name, 1);
-                OwnedTensor w = random_tensor(DType::Q4_0, 20, 64, 0.1F, random_);
-                put_u16(w.bytes.data() + 5 * 36, scale);
-                const Weight matrix = upload(*device, w);
-                const Buffer input = buffer_of(*device, random_floats(64, 1.0F, random_));
-                const Buffer x = buffer_of(*device, std::vector<float>(20, 0.0F));
-                Step step;
-                step.add(0, 1, {});
-                device->begin_step(step.input());
-                ProjectArgs a;
-                a.in = input.get();
-                a.w = matrix.get();
-                a.x = x.get();
-                device->project(a);
-                QVERIFY(device->finish_step().ok());
-                const std::vector<float> got = values_of(*device, *x);
-                for (std::size_t r = 0; r < 20; ++r) QCOMPARE(std::isfinite(got[r]), r != 5);
+                for (const DType type : kTypes) {
+                    const ScalePlace place = scale_place(type);
+                    if (place.d < 0) continue;
+                    auto device = make_device(name, 1);
+                    OwnedTensor w = random_tensor(type, 20, fit(type, 64), 0.1F, random_);
+                    const std::size_t row = w.bytes.size() / 20;
+                    const int at = place.m >= 0 && random_() % 2 == 0 ? place.m : place.d;
+                    put_u16(w.bytes.data() + 5 * row + at, scale);
+                    const Weight matrix = upload(*device, w);
+                    const Buffer input =
+                        buffer_of(*device, random_floats(static_cast<std::size_t>(w.cols), 1.0F, random_));
+                    const Buffer x = buffer_of(*device, std::vector<float>(20, 0.0F));
+                    Step step;
+                    step.add(0, 1, {});
+                    device->begin_step(step.input());
+                    ProjectArgs a;
+                    a.in = input.get();
+                    a.w = matrix.get();
+                    a.x = x.get();
+                    device->project(a);
+                    QVERIFY(device->finish_step().ok());
+                    const std::vector<float> got = values_of(*device, *x);
+                    for (std::size_t r = 0; r < 20; ++r) QCOMPARE(std::isfinite(got[r]), r != 5);
+                }
             }
+        }
+    }
+
+    // F8_E4M3 and I8: one scale, one for each row, tiles of 128 x 128, and tiles that fit nothing.
+    void outside_scales_data() {
+        QTest::addColumn<QString>("device");
+        QTest::addColumn<int>("type");
+        for (const char* device : kDevices)
+            for (const DType type : {DType::F8_E4M3, DType::I8})
+                QTest::newRow(label(device, type, 0, 0, 0).c_str()) << device << static_cast<int>(type);
+    }
+    void outside_scales() {
+        QFETCH(QString, device);
+        QFETCH(int, type);
+        auto d = make_device(device.toStdString(), 2);
+        for (const int cols : {1, 33, 128, 300, 513})
+            for (const int tokens : {1, 3, 14}) {
+                const int rows = 150;
+                const int tiles[][2] = {{rows, cols}, {1, cols}, {128, 128}, {16, 64}, {3, 5}, {1000, 1000}};
+                for (const auto& tile : tiles) {
+                    OwnedTensor w = random_tensor(static_cast<DType>(type), rows, cols, 0.1F, random_);
+                    set_tiles(w, tile[0], tile[1], 0.01F, random_);
+                    const std::vector<float> in =
+                        random_floats(static_cast<std::size_t>(cols * tokens), 1.0F, random_);
+                    const double ratio = project(device.toStdString(), w, in, tokens, false);
+                    QVERIFY2(ratio <= 1.0,
+                             qPrintable(QString("%1 columns, tiles of %2 x %3: %4 times the bound")
+                                            .arg(cols)
+                                            .arg(tile[0])
+                                            .arg(tile[1])
+                                            .arg(ratio)));
+                    // A slice of rows starts inside a tile.
+                    const Weight slice = std::move(d->upload(w.view().slice_rows(37, 20))).value();
+                    std::vector<float> row(static_cast<std::size_t>(cols));
+                    const std::vector<float> expected = w.values();
+                    for (int r = 0; r < 20; ++r) {
+                        d->read_row(*slice, r, row);
+                        QVERIFY(std::equal(row.begin(), row.end(), expected.begin() + (37 + r) * cols));
+                    }
+                }
+            }
+    }
+
+    // A NaN among F8_E4M3 values reaches its row and no other.
+    void not_a_number_in_float8() {
+        for (const char* name : kDevices) {
+            auto device = make_device(name, 1);
+            OwnedTensor w = random_tensor(DType::F8_E4M3, 20, 70, 0.1F, random_);
+            w.bytes[5 * 70 + 41] = std::byte{0x7F};
+            w.bytes[18 * 70] = std::byte{0xFF};
+            const Weight matrix = upload(*device, w);
+            const Buffer input = buffer_of(*device, random_floats(70, 1.0F, random_));
+            const Buffer x = buffer_of(*device, std::vector<float>(20, 0.0F));
+            Step step;
+            step.add(0, 1, {});
+            device->begin_step(step.input());
+            ProjectArgs a;
+            a.in = input.get();
+            a.w = matrix.get();
+            a.x = x.get();
+            device->project(a);
+            QVERIFY(device->finish_step().ok());
+            const std::vector<float> got = values_of(*device, *x);
+            for (std::size_t r = 0; r < 20; ++r) QCOMPARE(std::isnan(got[r]), r == 5 || r == 18);
         }
     }
 
@@ -303,15 +391,18 @@ class TestProducts : public QObject {
         QFETCH(int, down_type);
         const bool rounded = device == "cpu";
         auto d = make_device(device.toStdString(), 2);
-        for (const int f : {32, 96, 224}) {
+        for (const int wanted : {32, 96, 224}) {
             for (const int tokens : {1, 14}) {
-                const std::size_t width = 64;
-                const bool biased = f == 96;
+                const int f = fit(static_cast<DType>(down_type), wanted);
+                const int in_width = fit(static_cast<DType>(type), 64);
+                const auto width = static_cast<std::size_t>(in_width);
+                const bool biased = wanted == 96;
                 const bool post = tokens == 14;
                 const auto hidden = static_cast<std::size_t>(f);
-                const OwnedTensor gate = random_tensor(static_cast<DType>(type), f, 64, 0.2F, random_);
-                const OwnedTensor up = random_tensor(static_cast<DType>(type), f, 64, 0.2F, random_);
-                const OwnedTensor down = random_tensor(static_cast<DType>(down_type), 64, f, 0.2F, random_);
+                const OwnedTensor gate = random_tensor(static_cast<DType>(type), f, in_width, 0.2F, random_);
+                const OwnedTensor up = random_tensor(static_cast<DType>(type), f, in_width, 0.2F, random_);
+                const OwnedTensor down =
+                    random_tensor(static_cast<DType>(down_type), in_width, f, 0.2F, random_);
                 const std::vector<float> norm = random_floats(width, 1.0F, random_);
                 const std::vector<float> post_norm = random_floats(width, 1.0F, random_);
                 const std::vector<float> gate_bias = random_floats(hidden, 1.0F, random_);
@@ -346,7 +437,7 @@ class TestProducts : public QObject {
                 }
                 if (post) a.post_norm = weights[7].get();
                 a.hidden = scratch.get();
-                a.activation = f == 224 ? Activation::SiLU : Activation::GeluTanh;
+                a.activation = wanted == 224 ? Activation::SiLU : Activation::GeluTanh;
                 d->feed_forward(a);
                 QVERIFY(d->finish_step().ok());
                 const std::vector<float> got = values_of(*d, *x);
@@ -410,10 +501,11 @@ class TestProducts : public QObject {
         for (const char* name : kDevices) {
             for (const DType type : kTypes) {
                 auto device = make_device(name, 2);
-                const OwnedTensor w = random_tensor(type, 50, 64, 1.0F, random_);
+                const OwnedTensor w = random_tensor(type, 50, fit(type, 64), 1.0F, random_);
+                const auto cols = static_cast<std::size_t>(w.cols);
                 const std::vector<float> expected = w.values();
                 const Weight table = upload(*device, w);
-                const Buffer x = buffer_of(*device, std::vector<float>(64 * 20));
+                const Buffer x = buffer_of(*device, std::vector<float>(cols * 20));
                 Step step;
                 step.add(0, 20, {});
                 for (std::int32_t& token : step.tokens) token = static_cast<std::int32_t>(random_() % 50);
@@ -422,9 +514,9 @@ class TestProducts : public QObject {
                 QVERIFY(device->finish_step().ok());
                 const std::vector<float> got = values_of(*device, *x);
                 for (std::size_t r = 0; r < 20; ++r)
-                    for (std::size_t i = 0; i < 64; ++i)
-                        QCOMPARE(got[r * 64 + i],
-                                 expected[static_cast<std::size_t>(step.tokens[r]) * 64 + i] * 2.5F);
+                    for (std::size_t i = 0; i < cols; ++i)
+                        QCOMPARE(got[r * cols + i],
+                                 expected[static_cast<std::size_t>(step.tokens[r]) * cols + i] * 2.5F);
             }
         }
     }
