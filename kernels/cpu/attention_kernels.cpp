@@ -17,6 +17,9 @@
 #include "kernels/cpu/vector_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
+#if HWY_TARGET == HWY_AVX3_DL && HWY_COMPILER_GCC_ACTUAL
+#pragma GCC target("avx512vnni")  // as in vectors-inl.h, whose functions are inlined here
+#endif
 namespace vitrine::cpu::HWY_NAMESPACE {
 namespace {
 
@@ -36,9 +39,16 @@ HWY_INLINE hn::Vec<Tag> load_elements(Tag d, const std::byte* p) {
     }
 }
 
-// Scores of the keys of one run, for all rows: scores[m][0 .. kRun).
+// Few rows read keys and values once, from memory: these are asked for ahead of their use.
+template <int M>
+constexpr bool kFetches = M <= 4;
+constexpr std::int32_t kRunsAhead = 3;
+
+// Scores of the keys of one run, for all rows: scores[m][0 .. kRun). `next` is a run of as many bytes to ask
+// for meanwhile, `values` the values of this run.
 template <DType kType, int M, int kRun>
-HWY_INLINE void score_run(const std::byte* keys, const float* q, std::int32_t head_dim, float* scores) {
+HWY_INLINE void score_run(const std::byte* keys, const float* q, std::int32_t head_dim, float* scores,
+                          const std::byte* next, const std::byte* values) {
     constexpr int kLanes = kRun < kVectorFloats ? kRun : kVectorFloats;
     using Tag = hn::CappedTag<float, kLanes>;
     const Tag d;
@@ -49,6 +59,12 @@ HWY_INLINE void score_run(const std::byte* keys, const float* q, std::int32_t he
         const std::byte* p = keys + part * kSize;
         const float* x = q;
         for (std::int32_t c = 0; c < head_dim; ++c, p += kRun * kSize, x += M) {
+            if constexpr (kFetches<M>) {
+                if (part == 0) {
+                    fetch(next + c * (kRun * kSize));
+                    fetch(values + c * (kRun * kSize));
+                }
+            }
             const auto k = load_elements<kType>(d, p);
             HWY_UNROLL(16)
             for (int m = 0; m < M; ++m) sums[m] = hn::MulAdd(k, hn::Set(d, x[m]), sums[m]);
@@ -61,14 +77,23 @@ template <DType kType, int M>
 void score(const KeyValues& kv, const float* q, std::int32_t first, std::int32_t last, float* scores) {
     const std::int32_t run = key_run(kv.block_size);
     const std::int64_t run_bytes = std::int64_t{run} * kv.head_dim * info_of(kType).bytes;
-    for (std::int32_t p = first / run * run; p < last; p += run) {
-        const auto block = static_cast<std::size_t>(kv.blocks[p / kv.block_size]);
-        const std::byte* keys = kv.keys + block * kv.block_stride + p % kv.block_size / run * run_bytes;
+    const auto offset = [&](std::int32_t p) {
+        return static_cast<std::size_t>(kv.blocks[p / kv.block_size]) * kv.block_stride +
+               static_cast<std::size_t>(p % kv.block_size / run * run_bytes);
+    };
+    first = first / run * run;
+    if constexpr (kFetches<M>)
+        for (std::int32_t p = first; p < std::min(last, first + kRunsAhead * run); p += run)
+            for (std::int64_t i = 0; i < run_bytes; i += 64) fetch(kv.keys + offset(p) + i);
+    for (std::int32_t p = first; p < last; p += run) {
+        const std::byte* keys = kv.keys + offset(p);
+        const std::byte* next = kv.keys + offset(std::min(p + kRunsAhead * run, last - 1));
+        const std::byte* values = kv.values + offset(p);
         float* to = scores + p % kPiece;
         if (run == 16) {
-            score_run<kType, M, 16>(keys, q, kv.head_dim, to);
+            score_run<kType, M, 16>(keys, q, kv.head_dim, to, next, values);
         } else {
-            score_run<kType, M, 8>(keys, q, kv.head_dim, to);
+            score_run<kType, M, 8>(keys, q, kv.head_dim, to, next, values);
         }
     }
 }

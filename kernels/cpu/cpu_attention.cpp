@@ -148,7 +148,7 @@ KeyValues key_values(const AttentionArgs& a, const SequenceSlice& slice, std::in
     KeyValues v;
     v.keys = kv.panel(a.layer, false, 0, kv_head);
     v.values = kv.panel(a.layer, true, 0, kv_head);
-    v.block_stride = kv.panel_bytes() * static_cast<std::size_t>(kv.shape.kv_heads);
+    v.block_stride = kv.block_bytes();
     v.blocks = slice.blocks.data();
     v.block_size = kv.shape.block_size;
     v.head_dim = kv.shape.head_dim;

@@ -221,26 +221,24 @@ void CpuDevice::multiply_plain(const Product& p, const Panels& panels) {
 }
 
 void CpuDevice::multiply(std::span<const Product> products, const Panels& panels) {
-    // One row reads each weight once: small pieces end together. Many rows reuse the weights from the cache.
-    const std::int64_t grain = panels.rows == 1 && panels.codes ? 2 : kTileGroups;
-    const auto units_of = [&](const Product& p) {
-        return vector_of(p.w) != nullptr ? 0 : (groups_of(p.w->rows) + grain - 1) / grain;
-    };
-    std::int64_t units = 0;
+    const auto groups = [](const Product& p) { return vector_of(p.w) != nullptr ? 0 : groups_of(p.w->rows); };
+    std::int64_t total = 0;
     for (const Product& p : products) {
-        units += units_of(p);
+        total += groups(p);
         if (vector_of(p.w) != nullptr) multiply_plain(p, panels);
     }
-    pool_.parallel_for(units, 1, [&](std::int64_t first, std::int64_t last, int thread) {
+    // Few rows read each weight once: small pieces end together. Many rows reuse the weights from the cache.
+    const std::int64_t grain = panels.count == 1 ? 2 : kTileGroups;
+    pool_.parallel_for(total, grain, [&](std::int64_t first, std::int64_t last, int thread) {
         Worker& worker = workers_[static_cast<std::size_t>(thread)];
-        for (std::int64_t u = first; u < last; ++u) {
-            std::int64_t local = u;
-            const Product* p = products.data();
-            for (std::int64_t own = 0; local >= (own = units_of(*p)); ++p) local -= own;
-            const std::int64_t group = local * grain;
-            const std::int64_t count = std::min(grain, groups_of(p->w->rows) - group);
-            for (std::int64_t panel = 0; panel < panels.count; ++panel)
-                store_groups(*p, group, count, panels, panel, worker);
+        std::int64_t begin = 0;  // of this product's groups among all
+        for (const Product& p : products) {
+            const std::int64_t end = begin + groups(p);
+            const std::int64_t stop = std::min(last, end);
+            for (std::int64_t g = std::max(first, begin); g < stop; g += grain)
+                for (std::int64_t panel = 0; panel < panels.count; ++panel)
+                    store_groups(p, g - begin, std::min(grain, stop - g), panels, panel, worker);
+            begin = end;
         }
     });
 }

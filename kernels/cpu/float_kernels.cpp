@@ -29,24 +29,38 @@ HWY_INLINE Vector load_weights(const std::byte* p) {
     }
 }
 
-// kWide vectors of rows at once, so that enough independent sums are under way.
+// kWide vectors of rows at once, so that enough independent sums are under way. Weights are asked for ahead
+// of their use; where these rows end, those of the next ones, `next` bytes on.
 template <DType kType, int T, int kWide>
-HWY_INLINE void multiply_wide(const std::byte* const (&rows)[kWide], const float* x, std::int64_t n,
-                              float* const (&out)[kWide], std::int64_t out_stride) {
+HWY_INLINE void multiply_wide(const std::byte* const (&rows)[kWide], std::int64_t next, const float* x,
+                              std::int64_t n, float* const (&out)[kWide], std::int64_t out_stride) {
     constexpr std::int64_t kStep = kGroup * info_of(kType).bytes;
+    constexpr std::int64_t kLine = kStep < 64 ? 64 / kStep : 1;  // inputs until the next line begins
+    constexpr std::int64_t kAhead = kAheadBytes / kWide / kStep / kLine * kLine;
     Vector sums[kWide][T];
     for (auto& row : sums)
         for (auto& sum : row) sum = hn::Zero(kFloat);
-    for (std::int64_t k = 0; k < n; ++k, x += T) {
-        Vector w[kWide];
-        HWY_UNROLL(16)
-        for (int i = 0; i < kWide; ++i) w[i] = load_weights<kType>(rows[i] + k * kStep);
-        HWY_UNROLL(16)
-        for (int t = 0; t < T; ++t) {
-            const Vector v = hn::Set(kFloat, x[t]);
+    std::int64_t k = 0;
+    std::int64_t end = n > kAhead ? n - kAhead : 0;
+    std::int64_t ahead = kAhead * kStep;
+    for (int turn = 0; turn < 2; ++turn) {
+        for (; k < end; ++k, x += T) {
+            if (kLine == 1 || k % kLine == 0) {
+                HWY_UNROLL(16)
+                for (int i = 0; i < kWide; ++i) fetch(rows[i] + k * kStep + ahead);
+            }
+            Vector w[kWide];
             HWY_UNROLL(16)
-            for (int i = 0; i < kWide; ++i) sums[i][t] = hn::MulAdd(w[i], v, sums[i][t]);
+            for (int i = 0; i < kWide; ++i) w[i] = load_weights<kType>(rows[i] + k * kStep);
+            HWY_UNROLL(16)
+            for (int t = 0; t < T; ++t) {
+                const Vector v = hn::Set(kFloat, x[t]);
+                HWY_UNROLL(16)
+                for (int i = 0; i < kWide; ++i) sums[i][t] = hn::MulAdd(w[i], v, sums[i][t]);
+            }
         }
+        end = n;
+        ahead += next - n * kStep;
     }
     for (int i = 0; i < kWide; ++i)
         for (int t = 0; t < T; ++t) hn::StoreU(sums[i][t], kFloat, out[i] + t * out_stride);
@@ -55,7 +69,7 @@ HWY_INLINE void multiply_wide(const std::byte* const (&rows)[kWide], const float
 template <DType kType, int T>
 void multiply_floats(const std::byte* groups, std::int64_t group_stride, std::int64_t count,
                      const std::byte* panel, std::int64_t n, float* out, std::int64_t out_stride) {
-    constexpr int kWide = T <= 2 ? 4 : 2;
+    constexpr int kWide = T <= 2 ? 2 : 2;
     const auto* x = reinterpret_cast<const float*>(panel);
     const auto rows_at = [&](std::int64_t vector) {
         return groups + vector / kParts * group_stride +
@@ -70,12 +84,12 @@ void multiply_floats(const std::byte* groups, std::int64_t group_stride, std::in
             rows[i] = rows_at(v + i);
             to[i] = out + (v + i) * kVectorFloats;
         }
-        multiply_wide<kType, T, kWide>(rows, x, n, to, out_stride);
+        multiply_wide<kType, T, kWide>(rows, kWide * group_stride / kParts, x, n, to, out_stride);
     }
     for (; v < vectors; ++v) {
         const std::byte* const rows[1] = {rows_at(v)};
         float* const to[1] = {out + v * kVectorFloats};
-        multiply_wide<kType, T, 1>(rows, x, n, to, out_stride);
+        multiply_wide<kType, T, 1>(rows, group_stride / kParts, x, n, to, out_stride);
     }
 }
 

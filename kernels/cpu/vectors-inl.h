@@ -58,6 +58,19 @@ HWY_INLINE Vector broadcast(const std::byte* p) {
     return hn::Set(kFloat, v);
 }
 
+// How far ahead of their use weights are asked for: at 30 GB/s and some 150 ns a core alone has to keep about
+// 4 KiB under way, more than its own look-ahead does.
+constexpr std::int64_t kAheadBytes = 8192;
+
+// Asks for a line in the second-level cache. The address may be anything.
+HWY_INLINE void fetch(const std::byte* p) {
+#if defined(__GNUC__) || defined(__clang__)
+    __builtin_prefetch(p, 0, 2);
+#else
+    static_cast<void>(p);
+#endif
+}
+
 // kVectorFloats f16 (bf16) as float32.
 HWY_INLINE Vector load_halves(const std::byte* p) {
     const hn::Rebind<hwy::float16_t, FloatTag> half;

@@ -110,7 +110,7 @@ Result<KvCache> HostDevice::make_kv(const KvShape& shape) {
                          "The KV cache is larger than any memory. Choose a smaller context."};
     auto kv = std::make_unique<HostKv>();
     kv->shape = shape;
-    VITRINE_TRY(kv->memory, PageMemory::make(bytes, "The KV cache", PageMemory::Pages::Small));
+    VITRINE_TRY(kv->memory, PageMemory::make(bytes, "The KV cache"));
     return KvCache(std::move(kv));
 }
 

@@ -60,8 +60,8 @@ class HostBuffer final : public BufferStorage {
 inline float* data_of(BufferStorage* b) { return static_cast<HostBuffer*>(b)->data.get(); }
 inline const float* data_of(const BufferStorage* b) { return static_cast<const HostBuffer*>(b)->data.get(); }
 
-// [layers][keys, values][blocks][kv_heads] panels of block_size × head_dim elements; the order inside a panel
-// is the device's.
+// [blocks][layers][keys, values][kv_heads] panels of block_size × head_dim elements; the order inside a panel
+// is the device's. A block is in one piece, so large pages hold only blocks in use, and a copy is one copy.
 class HostKv final : public KvStorage {
   public:
     PageMemory memory;
@@ -72,12 +72,17 @@ class HostKv final : public KvStorage {
     std::size_t panel_bytes() const {
         return panel_elements() * static_cast<std::size_t>(info_of(shape.dtype).bytes);
     }
+    std::size_t block_bytes() const {
+        return panel_bytes() * 2 * static_cast<std::size_t>(shape.kv_heads) *
+               static_cast<std::size_t>(shape.layers);
+    }
     std::byte* panel(std::int32_t layer, bool value, std::int32_t block, std::int32_t head) const {
-        const std::size_t plane = static_cast<std::size_t>(layer) * 2 + (value ? 1 : 0);
+        const std::size_t plane = (static_cast<std::size_t>(block) * static_cast<std::size_t>(shape.layers) +
+                                   static_cast<std::size_t>(layer)) *
+                                      2 +
+                                  (value ? 1 : 0);
         const std::size_t index =
-            (plane * static_cast<std::size_t>(shape.blocks) + static_cast<std::size_t>(block)) *
-                static_cast<std::size_t>(shape.kv_heads) +
-            static_cast<std::size_t>(head);
+            plane * static_cast<std::size_t>(shape.kv_heads) + static_cast<std::size_t>(head);
         return memory.data() + index * panel_bytes();
     }
 };

@@ -68,12 +68,17 @@ ThreadPool::~ThreadPool() {
 }
 
 void ThreadPool::take_part(int thread) {
+    const std::int64_t smallest = std::max<std::int64_t>(grain_ / 8, 1);
     for (int i = 0; i < threads_; ++i) {
         Range& range = ranges_[static_cast<std::size_t>((thread + i) % threads_)];
-        while (range.next.load(std::memory_order_relaxed) < range.last) {
-            const std::int64_t first = range.next.fetch_add(grain_, std::memory_order_relaxed);
-            if (first >= range.last) break;
-            call_(work_, first, std::min(first + grain_, range.last), thread);
+        std::int64_t first = range.next.load(std::memory_order_relaxed);
+        while (first < range.last) {
+            // The last pieces are small, so that all threads end at about the same time.
+            const std::int64_t left = range.last - first;
+            const std::int64_t piece = std::min(left, std::clamp(left / 4, smallest, grain_));
+            if (!range.next.compare_exchange_weak(first, first + piece, std::memory_order_relaxed)) continue;
+            call_(work_, first, first + piece, thread);
+            first = range.next.load(std::memory_order_relaxed);
         }
     }
 }
@@ -88,11 +93,10 @@ void ThreadPool::run(std::int64_t count, std::int64_t grain, Call call, const vo
     call_ = call;
     work_ = work;
     grain_ = grain;
-    const std::int64_t pieces = (count + grain - 1) / grain;
     for (int i = 0; i < threads_; ++i) {
         Range& range = ranges_[static_cast<std::size_t>(i)];
-        range.next.store(std::min(count, pieces * i / threads_ * grain), std::memory_order_relaxed);
-        range.last = std::min(count, pieces * (i + 1) / threads_ * grain);
+        range.next.store(part(count, i), std::memory_order_relaxed);
+        range.last = part(count, i + 1);
     }
     finished_.store(0, std::memory_order_relaxed);
 

@@ -1,8 +1,9 @@
 // The threads of a CPU device.
 //
-// parallel_for() cuts [0, count) into one contiguous range per thread. A thread takes pieces of `grain` from
-// its own range and, when that is empty, from the others': neighbouring memory is read by one thread as long
-// as all are at work, and when a neighbour process holds a core the rest of its range is taken over. The
+// parallel_for() cuts [0, count) into one contiguous range per thread. A thread takes pieces of up to `grain`
+// from its own range, smaller ones towards its end, and when that is empty from the others': neighbouring
+// memory is read by one thread as long as all are at work, and when a neighbour process holds a core the rest
+// of its range is taken over. The
 // caller works too, so `threads` means threads − 1 workers. A worker that has not woken when the work is done
 // is not waited for.
 //
@@ -51,6 +52,9 @@ class ThreadPool {
 
     void run(std::int64_t count, std::int64_t grain, Call call, const void* work);
     void take_part(int thread);
+    std::int64_t part(std::int64_t count, int thread) const {
+        return count / threads_ * thread + count % threads_ * thread / threads_;
+    }
     void worker(int thread);
 
     int threads_ = 1;
