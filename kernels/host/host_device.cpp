@@ -48,35 +48,6 @@ void store_kv(DType type, std::byte* panel, std::size_t index, float value) {
     std::memcpy(panel + index * sizeof h, &h, sizeof h);
 }
 
-Result<std::uint64_t> upload_bytes(const HostTensor& tensor) {
-    const std::string shape = std::to_string(tensor.rows) + " x " + std::to_string(tensor.cols) + " " +
-                              std::string(info_of(tensor.dtype).name);
-    const auto row = row_bytes(tensor.dtype, tensor.cols);
-    std::uint64_t bytes = 0;
-    if (tensor.rows < 1 || tensor.cols < 1 || !row)
-        return Error{ErrorKind::InvalidArgument,
-                     "A matrix of " + shape +
-                         " cannot be loaded: it needs at least one row, and rows of a multiple of " +
-                         std::to_string(info_of(tensor.dtype).block) + " weights."};
-    if (__builtin_mul_overflow(static_cast<std::uint64_t>(tensor.rows), *row, &bytes))
-        return Error{ErrorKind::OutOfMemory, "A matrix of " + shape + " is larger than any memory."};
-    if (tensor.data == nullptr)
-        return Error{ErrorKind::InvalidArgument, "A matrix of " + shape + " without data."};
-    const ScaleGrid& scales = tensor.scales;
-    if (has_outside_scales(tensor.dtype) &&
-        (scales.values == nullptr || scales.tile_rows < 1 || scales.tile_cols < 1 || scales.first_row < 0))
-        return Error{ErrorKind::InvalidArgument, "A matrix of " + shape + " without its scales."};
-    return bytes;
-}
-
-std::span<const float> scales_of(const HostTensor& t) {
-    const ScaleGrid& g = t.scales;
-    const std::int64_t across = (t.cols + g.tile_cols - 1) / g.tile_cols;
-    const std::int64_t first = g.first_row / g.tile_rows;
-    const std::int64_t last = (g.first_row + t.rows + g.tile_rows - 1) / g.tile_rows;
-    return {g.values + first * across, static_cast<std::size_t>((last - first) * across)};
-}
-
 Result<Buffer> HostDevice::allocate(std::size_t floats) {
     auto buffer = std::make_unique<HostBuffer>();
     buffer->size = floats;
@@ -93,21 +64,7 @@ Result<Buffer> HostDevice::allocate(std::size_t floats) {
 }
 
 Result<KvCache> HostDevice::make_kv(const KvShape& shape) {
-    const auto bad = [](const std::string& what) {
-        return Error{ErrorKind::InvalidArgument, "KV cache: " + what};
-    };
-    if (shape.layers < 1 || shape.kv_heads < 1 || shape.head_dim < 1 || shape.blocks < 1)
-        return bad("layers, heads, head size and blocks must be at least 1.");
-    if (shape.block_size < 8 || shape.block_size % 8 != 0)
-        return bad("a block of " + std::to_string(shape.block_size) + " tokens; needed is a multiple of 8.");
-    if (shape.dtype != DType::F32 && shape.dtype != DType::F16 && shape.dtype != DType::BF16)
-        return bad("the precision " + std::string(info_of(shape.dtype).name) + " is not F32, F16 or BF16.");
-    std::uint64_t bytes = 2ULL * static_cast<std::uint64_t>(info_of(shape.dtype).bytes);
-    for (const std::int32_t factor :
-         {shape.layers, shape.kv_heads, shape.head_dim, shape.block_size, shape.blocks})
-        if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(factor), &bytes))
-            return Error{ErrorKind::OutOfMemory,
-                         "The KV cache is larger than any memory. Choose a smaller context."};
+    VITRINE_TRY(const std::uint64_t bytes, kv_bytes(shape));
     auto kv = std::make_unique<HostKv>();
     kv->shape = shape;
     VITRINE_TRY(kv->memory, PageMemory::make(bytes, "The KV cache"));
@@ -142,29 +99,14 @@ void HostDevice::read_kv(const KvStorage& kv, std::int32_t layer, bool value_not
         out[static_cast<std::size_t>(c)] = load_kv(s.dtype, panel, kv_index(s, value_not_key, token, c));
 }
 
-void HostDevice::fail(ErrorKind kind, std::string message) {
-    if (status_.ok()) status_ = Error{kind, std::move(message)};
-}
-
-bool HostDevice::checked(const char* operation, const std::string& problem) {
-    if (!problem.empty()) fail(ErrorKind::InvalidArgument, std::string(operation) + ": " + problem);
-    return status_.ok() && rows() > 0;
-}
-
-void HostDevice::begin_step(const StepInput& step) {
-    status_ = Status();
+void HostDevice::do_begin() {
     times_ = PhaseTimes();
-    step_ = step;
-    if (const std::string problem = place_rows(); !problem.empty()) {
-        fail(ErrorKind::InvalidArgument, "The step: " + problem);
-        return;
-    }
     fill_rope_tables();
 }
 
 void HostDevice::fill_rope_tables() {
     const std::size_t count = step_.tokens.size();
-    ropes_.resize(step_.ropes.size() / static_cast<std::size_t>(step_.rope_sets));
+    ropes_.resize(static_cast<std::size_t>(ropes_in_set()));
     for (std::size_t i = 0; i < ropes_.size(); ++i) {
         RopeTable& table = ropes_[i];
         table.style = step_.ropes[i].style;
@@ -190,13 +132,6 @@ void HostDevice::fill_rope_tables() {
     }
 }
 
-Status HostDevice::finish_step() {
-    Status status = std::move(status_);
-    status_ = Status();
-    step_ = StepInput();
-    return status;
-}
-
 void HostDevice::rotate(const RopeTable& rope, std::int64_t row, float* head) const {
     const std::int32_t half = rope.half;
     const float* cosine = rope.cosine.data() + row * half;
@@ -211,19 +146,7 @@ void HostDevice::rotate(const RopeTable& rope, std::int64_t row, float* head) co
     }
 }
 
-void HostDevice::embed(const EmbedArgs& a) {
-    std::string problem;
-    if (a.table == nullptr || a.x == nullptr) {
-        problem = "the table or the output is missing.";
-    } else if (static_cast<std::uint64_t>(a.x->size) < static_cast<std::uint64_t>(rows() * a.table->cols)) {
-        problem = "the output buffer is too small.";
-    } else {
-        for (const std::int32_t token : step_.tokens)
-            if (token < 0 || token >= a.table->rows)
-                problem = "token " + std::to_string(token) + " is outside the table of " +
-                          std::to_string(a.table->rows) + " rows.";
-    }
-    if (!checked("embed", problem)) return;
+void HostDevice::do_embed(const EmbedArgs& a) {
     const PhaseTimer timer(times_.embed);
     const std::int64_t cols = a.table->cols;
     float* x = data_of(a.x);
@@ -238,55 +161,37 @@ void HostDevice::embed(const EmbedArgs& a) {
     });
 }
 
-void HostDevice::qkv(const QkvArgs& a) {
-    if (!checked("qkv", problem_of(a))) return;
+void HostDevice::do_qkv(const QkvArgs& a) {
     const PhaseTimer timer(times_.matrix);
     run_qkv(a);
 }
 
-void HostDevice::attention(const AttentionArgs& a) {
-    if (!checked("attention", problem_of(a))) return;
+void HostDevice::do_attention(const AttentionArgs& a) {
     const PhaseTimer timer(times_.attention);
     run_attention(a);
 }
 
-void HostDevice::project(const ProjectArgs& a) {
-    if (!checked("project", problem_of(a))) return;
+void HostDevice::do_project(const ProjectArgs& a) {
     const PhaseTimer timer(times_.matrix);
     run_project(a);
 }
 
-void HostDevice::feed_forward(const FeedForwardArgs& a) {
-    if (!checked("feed_forward", problem_of(a))) return;
+void HostDevice::do_feed_forward(const FeedForwardArgs& a) {
     const PhaseTimer timer(times_.matrix);
     run_feed_forward(a);
 }
 
-void HostDevice::logits(const LogitsArgs& a) {
-    if (!checked("logits", problem_of(a)) || step_.output_rows.empty()) return;
+void HostDevice::do_logits(const LogitsArgs& a) {
     const PhaseTimer timer(times_.matrix);
     run_logits(a);
 }
 
-void HostDevice::copy_blocks(KvStorage& kv, std::span<const BlockCopy> copies) {
-    const KvShape& s = kv.shape;
-    for (const BlockCopy& copy : copies) {
-        if (copy.from < 0 || copy.from >= s.blocks || copy.to < 0 || copy.to >= s.blocks) {
-            fail(ErrorKind::InvalidArgument, "copy_blocks: block " + std::to_string(copy.from) + " to " +
-                                                 std::to_string(copy.to) + " in a cache of " +
-                                                 std::to_string(s.blocks) + " blocks.");
-            return;
-        }
-    }
+void HostDevice::do_copy_blocks(KvStorage& kv, std::span<const BlockCopy> copies) {
     const HostKv& host = host_kv(&kv);
-    const std::size_t bytes = host.panel_bytes() * static_cast<std::size_t>(s.kv_heads);
-    for (const BlockCopy& copy : copies) {  // in the order given: one copy may feed the next
-        if (copy.from == copy.to) continue;
-        for (std::int32_t layer = 0; layer < s.layers; ++layer)
-            for (const bool value : {false, true})
-                std::memcpy(host.panel(layer, value, copy.to, 0), host.panel(layer, value, copy.from, 0),
-                            bytes);
-    }
+    for (const BlockCopy& copy : copies)  // in the order given: one copy may feed the next
+        if (copy.from != copy.to)
+            std::memcpy(host.panel(0, false, copy.to, 0), host.panel(0, false, copy.from, 0),
+                        host.block_bytes());
 }
 
 }  // namespace vitrine

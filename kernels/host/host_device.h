@@ -1,8 +1,5 @@
-// What the devices that run on the processor share: memory, the step's rows, rotary tables, checked
-// arguments, times. A subclass holds the layouts and the arithmetic.
-//
-// Every operation checks its arguments against the step before it touches memory; the first thing wrong is
-// kept, the operations after it do nothing, and finish_step() returns it.
+// What the devices that run on the processor share: memory, rotary tables, times. A subclass holds the
+// layouts and the arithmetic; checked_device.h has looked at the arguments.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +11,7 @@
 #include <vector>
 
 #include "kernels/device.h"
+#include "kernels/host/checked_device.h"
 #include "kernels/host/page_memory.h"
 #include "kernels/host/thread_pool.h"
 
@@ -101,13 +99,7 @@ inline const float* vector_of(const WeightStorage* w) {
     return w == nullptr ? nullptr : static_cast<const HostWeight*>(w)->vector;
 }
 
-// Bytes of a tensor as it lies in memory, or why it cannot be uploaded.
-Result<std::uint64_t> upload_bytes(const HostTensor& tensor);
-
-// The scales of the tiles that a matrix with outside scales touches; upload_bytes() accepted it.
-std::span<const float> scales_of(const HostTensor& tensor);
-
-class HostDevice : public Device {
+class HostDevice : public CheckedDevice {
   public:
     explicit HostDevice(int threads) : pool_(threads) {}
 
@@ -119,22 +111,9 @@ class HostDevice : public Device {
     void read_kv(const KvStorage& kv, std::int32_t layer, bool value_not_key, std::int32_t block,
                  std::int32_t kv_head, std::int32_t token, std::span<float> out) final;
 
-    void begin_step(const StepInput& step) final;
-    void embed(const EmbedArgs& a) final;
-    void qkv(const QkvArgs& a) final;
-    void attention(const AttentionArgs& a) final;
-    void project(const ProjectArgs& a) final;
-    void feed_forward(const FeedForwardArgs& a) final;
-    void logits(const LogitsArgs& a) final;
-    void copy_blocks(KvStorage& kv, std::span<const BlockCopy> copies) final;
-    Status finish_step() final;
     PhaseTimes phase_times() const final { return times_; }
 
   protected:
-    struct RowPlace {
-        std::int32_t sequence = -1;  // index into StepInput::sequences
-        std::int32_t slot = 0;       // which token of the sequence it is
-    };
     // cos and sin times magnitude, [R][rotary_dim / 2], of the set that each row's sequence names. Computed
     // in double and rounded once.
     struct RopeTable {
@@ -154,31 +133,23 @@ class HostDevice : public Device {
     virtual std::size_t kv_index(const KvShape& shape, bool value, std::int32_t token,
                                  std::int32_t c) const = 0;
 
-    void fail(ErrorKind kind, std::string message);
-    std::int64_t rows() const { return static_cast<std::int64_t>(step_.tokens.size()); }
     // Rotates one head in place for a row of the step.
     void rotate(const RopeTable& rope, std::int64_t row, float* head) const;
 
     ThreadPool pool_;
-    StepInput step_;
-    std::vector<RowPlace> places_;  // [R]
     std::vector<RopeTable> ropes_;
 
   private:
-    bool checked(const char* operation, const std::string& problem);
-    std::string matrix_problem(const char* name, const WeightStorage* w, std::int64_t out,
-                               std::int64_t in) const;
-    std::string kv_problem(const KvStorage* kv, std::int32_t layer, std::int32_t heads) const;
-    std::string problem_of(const QkvArgs& a) const;
-    std::string problem_of(const AttentionArgs& a) const;
-    std::string problem_of(const ProjectArgs& a) const;
-    std::string problem_of(const FeedForwardArgs& a) const;
-    std::string problem_of(const LogitsArgs& a) const;
-    std::string place_rows();
-    std::string rope_problem() const;
+    void do_begin() final;
+    void do_embed(const EmbedArgs& a) final;
+    void do_qkv(const QkvArgs& a) final;
+    void do_attention(const AttentionArgs& a) final;
+    void do_project(const ProjectArgs& a) final;
+    void do_feed_forward(const FeedForwardArgs& a) final;
+    void do_logits(const LogitsArgs& a) final;
+    void do_copy_blocks(KvStorage& kv, std::span<const BlockCopy> copies) final;
     void fill_rope_tables();
 
-    Status status_;
     PhaseTimes times_;
 };
 

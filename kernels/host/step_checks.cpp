@@ -1,8 +1,9 @@
-// What HostDevice asks of a step and of the arguments of each operation. A problem is a sentence, "" is none.
+// What every device asks of a step and of the arguments of each operation. A problem is a sentence, "" is
+// none.
 #include <algorithm>
 #include <string>
 
-#include "kernels/host/host_device.h"
+#include "kernels/host/checked_device.h"
 
 namespace vitrine {
 namespace {
@@ -33,7 +34,7 @@ std::string first_of(Problems... problems) {
 
 }  // namespace
 
-std::string HostDevice::place_rows() {
+std::string CheckedDevice::place_rows() {
     const std::size_t count = step_.tokens.size();
     places_.assign(count, RowPlace());
     if (step_.positions.size() != count)
@@ -60,7 +61,7 @@ std::string HostDevice::place_rows() {
     return rope_problem();
 }
 
-std::string HostDevice::rope_problem() const {
+std::string CheckedDevice::rope_problem() const {
     for (const RopeSpec& rope : step_.ropes)
         if (rope.rotary_dim < 0 || rope.rotary_dim % 2 != 0 ||
             rope.inv_freq.size() != static_cast<std::size_t>(rope.rotary_dim / 2))
@@ -81,8 +82,8 @@ std::string HostDevice::rope_problem() const {
     return {};
 }
 
-std::string HostDevice::matrix_problem(const char* name, const WeightStorage* w, std::int64_t out,
-                                       std::int64_t in) const {
+std::string CheckedDevice::matrix_problem(const char* name, const WeightStorage* w, std::int64_t out,
+                                          std::int64_t in) const {
     if (w == nullptr) return std::string(name) + " is missing.";
     if (w->rows != out || w->cols != in)
         return std::string(name) + " is " + number(w->rows) + " x " + number(w->cols) + "; needed is " +
@@ -90,7 +91,7 @@ std::string HostDevice::matrix_problem(const char* name, const WeightStorage* w,
     return {};
 }
 
-std::string HostDevice::kv_problem(const KvStorage* kv, std::int32_t layer, std::int32_t heads) const {
+std::string CheckedDevice::kv_problem(const KvStorage* kv, std::int32_t layer, std::int32_t heads) const {
     if (kv == nullptr) return "the KV cache is missing.";
     const KvShape& s = kv->shape;
     if (layer < 0 || layer >= s.layers) return "layer " + number(layer) + " of " + number(s.layers) + ".";
@@ -115,17 +116,25 @@ std::string HostDevice::kv_problem(const KvStorage* kv, std::int32_t layer, std:
     return {};
 }
 
-std::string HostDevice::problem_of(const QkvArgs& a) const {
+std::string CheckedDevice::problem_of(const EmbedArgs& a) const {
+    if (a.table == nullptr || a.x == nullptr) return "the table or the output is missing.";
+    if (!holds(a.x, rows(), a.table->cols)) return "the output buffer is too small.";
+    for (const std::int32_t token : step_.tokens)
+        if (token < 0 || token >= a.table->rows)
+            return "token " + number(token) + " is outside the table of " + number(a.table->rows) + " rows.";
+    return {};
+}
+
+std::string CheckedDevice::problem_of(const QkvArgs& a) const {
     if (std::string p = kv_problem(a.kv, a.layer, a.heads); !p.empty()) return p;
     if (a.norm == nullptr) return "the norm is missing.";
     const std::int64_t d = a.norm->cols;
     const std::int64_t c = a.kv->shape.head_dim;
     const std::int64_t q = a.heads * c;
     const std::int64_t k = a.kv->shape.kv_heads * c;
-    if (a.rope < 0 || static_cast<std::size_t>(a.rope) >= ropes_.size())
-        return "rotary embedding " + number(a.rope) + " of " +
-               number(static_cast<std::int64_t>(ropes_.size())) + ".";
-    if (ropes_[static_cast<std::size_t>(a.rope)].half * 2 > c)
+    if (a.rope < 0 || a.rope >= ropes_in_set())
+        return "rotary embedding " + number(a.rope) + " of " + number(ropes_in_set()) + ".";
+    if (step_.ropes[static_cast<std::size_t>(a.rope)].rotary_dim > c)
         return "the rotary part is larger than a head.";
     if (!holds(a.x, rows(), d) || !holds(a.q, rows(), q)) return "x or q is missing or too small.";
     return first_of(vector_problem("norm", a.norm, d, true), matrix_problem("wq", a.wq, q, d),
@@ -135,7 +144,7 @@ std::string HostDevice::problem_of(const QkvArgs& a) const {
                     vector_problem("k_norm", a.k_norm, c, false));
 }
 
-std::string HostDevice::problem_of(const AttentionArgs& a) const {
+std::string CheckedDevice::problem_of(const AttentionArgs& a) const {
     if (std::string p = kv_problem(a.kv, a.layer, a.heads); !p.empty()) return p;
     const std::int64_t q = std::int64_t{a.heads} * a.kv->shape.head_dim;
     if (!holds(a.q, rows(), q) || !holds(a.out, rows(), q)) return "q or the output is missing or too small.";
@@ -154,7 +163,7 @@ std::string HostDevice::problem_of(const AttentionArgs& a) const {
     return {};
 }
 
-std::string HostDevice::problem_of(const ProjectArgs& a) const {
+std::string CheckedDevice::problem_of(const ProjectArgs& a) const {
     if (a.w == nullptr) return "the matrix is missing.";
     if (!holds(a.in, rows(), a.w->cols) || !holds(a.x, rows(), a.w->rows))
         return "in or x is missing or too small.";
@@ -162,7 +171,7 @@ std::string HostDevice::problem_of(const ProjectArgs& a) const {
                     vector_problem("post_norm", a.post_norm, a.w->rows, false));
 }
 
-std::string HostDevice::problem_of(const FeedForwardArgs& a) const {
+std::string CheckedDevice::problem_of(const FeedForwardArgs& a) const {
     if (a.norm == nullptr || a.gate == nullptr) return "the norm or the gate is missing.";
     const std::int64_t d = a.norm->cols;
     const std::int64_t f = a.gate->rows;
@@ -176,7 +185,7 @@ std::string HostDevice::problem_of(const FeedForwardArgs& a) const {
                     vector_problem("post_norm", a.post_norm, d, false));
 }
 
-std::string HostDevice::problem_of(const LogitsArgs& a) const {
+std::string CheckedDevice::problem_of(const LogitsArgs& a) const {
     if (a.norm == nullptr || a.w == nullptr) return "the norm or the matrix is missing.";
     const auto outputs = static_cast<std::int64_t>(step_.output_rows.size());
     if (!holds(a.x, rows(), a.norm->cols) || !holds(a.out, outputs, a.w->rows))
