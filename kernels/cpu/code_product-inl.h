@@ -160,6 +160,11 @@ void multiply_codes(const GroupProduct& p) {
                 const std::int64_t here = left < unit_blocks ? left : unit_blocks;
                 HWY_UNROLL(1)
                 for (std::int64_t b = 0; b < here; ++b) {
+                    if (part == 0 && p.cold) {
+                        constexpr std::int64_t kBytes = kLayout.code_bytes() + kLayout.scale_bytes;
+                        for (std::int64_t line = 0; line < kBytes; line += 64)
+                            fetch(unit + b * kBytes + kAheadBytes + line);
+                    }
                     multiply_block<kType, T, Dot>(codes, load_block_scales<kType>(scales, part, once), record,
                                                   sums);
                     codes += kLayout.code_bytes();

@@ -177,6 +177,7 @@ void CpuDevice::multiply_groups(const WeightStorage* w, std::int64_t first_group
     p.tile = g.tile;
     p.panel = x;
     p.rows = rows;
+    p.cold = panel == 0;
     p.out = out;
     p.out_stride = stride;
     matrix_.multiply_groups[type][rows](p);

@@ -21,11 +21,11 @@
 //                          scale_b is left out for float weights, and n and M_k are:
 //                          floats: n = K + 8, and one more for an outside scale. Codes: the integer sum of a
 //                          block is exact, and so is d, a float16 times an integer of at most 7 bits; the
-//                          product of both is rounded once (a multiply-add takes 1.5·2^23·d away, which has at
-//                          most 20 bits), then the sum of two halves once, minima twice at most, and once in
-//                          every block the sum of blocks: n = K/32 + 6. I8 rounds once more, its scale has 24
-//                          bits. M_k = |m_k|; in Q2_K |m_k| + 2|m'|, m' the minimum of the block's other half,
-//                          because its minima count as (m_0 - m_1)·(sum of the first half) + m_1·sum.
+//                          product of both is rounded once (a multiply-add takes 1.5·2^23·d away, which has
+//                          at most 20 bits), then the sum of two halves once, minima twice at most, and once
+//                          in every block the sum of blocks: n = K/32 + 6. I8 rounds once more, its scale has
+//                          24 bits. M_k = |m_k|; in Q2_K |m_k| + 2|m'|, m' the minimum of the block's other
+//                          half, because its minima count as (m_0 - m_1)·(sum of the first half) + m_1·sum.
 //   blocks whose max|x| is below 2^-100 count as zero: E3 = 2^-100 Σ |w_k|
 // |error| <= E1 + E2 + E3, with E1 = E3 = 0 for float weights.
 #pragma once
@@ -57,6 +57,7 @@ struct GroupProduct {
     std::int64_t tile = 0;             // inputs that share an outside scale
     const std::byte* panel = nullptr;  // of codes, or of floats where the format is multiplied as floats
     int rows = 0;                      // in the panel
+    bool cold = true;                  // the weights are in memory and not in a cache
     float* out = nullptr;
     std::int64_t out_stride = 0;
 };
