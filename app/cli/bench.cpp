@@ -60,12 +60,14 @@ std::uint64_t read_area_bytes(std::uint64_t cache_bytes, std::uint64_t free_byte
     return area / page * page;
 }
 
-Bench::Bench(std::shared_ptr<Model> model, EngineOptions options, std::int32_t repeat)
+Bench::Bench(std::shared_ptr<Model> model, EngineOptions options, std::int32_t repeat, Recorder& recorder)
     : model_(std::move(model)),
       options_(options),
       repeat_(repeat),
+      recorder_(recorder),
       area_(read_area_bytes(last_level_cache_bytes(), model_->device().info().memory_free)) {
-    options_.prefix_cache = true;  // how a sequence gets to its depth without being timed
+    options_.prefix_cache =
+        true;  // how a sequence gets to its depth without being timed (a static cache has none)
 }
 
 std::vector<TokenId> Bench::text(std::uint64_t seed, std::int32_t tokens) const {
@@ -78,7 +80,7 @@ std::vector<TokenId> Bench::text(std::uint64_t seed, std::int32_t tokens) const 
 }
 
 Result<std::unique_ptr<Engine>> Bench::engine_for(std::int64_t tokens, std::int32_t batch,
-                                                  std::int32_t chunk) const {
+                                                  std::int32_t chunk) {
     const std::int64_t context = options_.context > 0 ? options_.context : model_->config().context;
     if (tokens > context)
         return Error{ErrorKind::TooLarge,
@@ -90,10 +92,12 @@ Result<std::unique_ptr<Engine>> Bench::engine_for(std::int64_t tokens, std::int3
     // Room for the text of one more repetition, so that what is timed evicts nothing of the depth.
     const std::int64_t a_sequence = 2 * ((tokens + options.block_size - 1) / options.block_size) + 2;
     options.blocks = static_cast<std::int32_t>(std::min<std::int64_t>(a_sequence * batch, INT32_MAX));
-    return Engine::make(model_, options);
+    VITRINE_TRY(auto engine, Engine::make(model_, options));
+    recorder_.attach(*engine);
+    return engine;
 }
 
-Status Bench::warm(Engine& engine, std::int32_t depth, std::int32_t batch) const {
+Status Bench::warm(Engine& engine, std::int32_t depth, std::int32_t batch) {
     if (depth < 1) return {};
     Counter counter;
     for (std::int32_t b = 0; b < batch; ++b) {
@@ -103,7 +107,9 @@ Status Bench::warm(Engine& engine, std::int32_t depth, std::int32_t batch) const
         VITRINE_TRY(const RequestId id, engine.submit(std::move(request)));
         static_cast<void>(id);
     }
-    return run_out(engine, counter);
+    VITRINE_CHECK(run_out(engine, counter));
+    recorder_.collect(engine);
+    return {};
 }
 
 Status Bench::read_pass() {
@@ -115,7 +121,8 @@ Status Bench::read_pass() {
 Status Bench::prefill(std::int32_t tokens, std::int32_t depth, std::int32_t batch) {
     VITRINE_TRY(const auto engine, engine_for(static_cast<std::int64_t>(depth) + tokens + 1, batch, 1));
     VITRINE_CHECK(warm(*engine, depth, batch));
-    Timing timing{"prefill", tokens, depth, batch, false, {}, {}};
+    Timing timing{"prefill", tokens, depth, batch, false, {}, {}, {}, 0};
+    recorder_.metrics().clear();
     for (std::int32_t round = -1; round < repeat_; ++round) {  // the first one warms up
         VITRINE_CHECK(read_pass());
         Counter counter;
@@ -139,20 +146,32 @@ Status Bench::prefill(std::int32_t tokens, std::int32_t depth, std::int32_t batc
         // What was computed: the prompts without what their depth brought along.
         const std::int64_t computed = prompt - counter.cached;
         const auto steps = static_cast<double>(engine->iterations() - before);
-        if (round < 0) continue;
+        recorder_.collect(*engine);
+        if (round < 0) {
+            recorder_.metrics().clear();
+            continue;
+        }
         timing.tok_s.push_back(static_cast<double>(computed) / seconds);
         timing.weights_gb_s.push_back(steps * static_cast<double>(engine->weight_bytes_per_step()) / seconds *
                                       1e-9);
     }
+    timing.latency = recorder_.metrics().summary();
     timings_.push_back(std::move(timing));
     return {};
 }
 
 Status Bench::decode(std::int32_t tokens, std::int32_t depth, std::int32_t batch) {
     const std::int32_t prompt = std::max(depth, 1);
-    VITRINE_TRY(const auto engine, engine_for(static_cast<std::int64_t>(prompt) + tokens + 1, batch, 1));
+    // The first sequences are ahead of the last by the iterations that their prompts take.
+    const std::int64_t lead = std::int64_t{batch} * (prompt / std::max(1, options_.token_budget) + 2);
+    const std::int64_t context = options_.context > 0 ? options_.context : model_->config().context;
+    const std::int64_t least = static_cast<std::int64_t>(prompt) + tokens + 1;
+    VITRINE_TRY(const auto engine,
+                engine_for(least < context ? std::min(context, least + lead) : least, batch, 1));
+    const std::int32_t most = engine->context() - prompt;
     VITRINE_CHECK(warm(*engine, depth, batch));
-    Timing timing{"decode", tokens, depth, batch, false, {}, {}};
+    Timing timing{"decode", tokens, depth, batch, false, {}, {}, {}, 0};
+    recorder_.metrics().clear();
     for (std::int32_t round = -1; round < repeat_; ++round) {
         VITRINE_CHECK(read_pass());
         Counter counter;
@@ -160,7 +179,7 @@ Status Bench::decode(std::int32_t tokens, std::int32_t depth, std::int32_t batch
         for (std::int32_t b = 0; b < batch; ++b) {
             Request request;
             request.prompt = text(static_cast<std::uint64_t>(b), prompt);
-            request.max_tokens = -1;
+            request.max_tokens = static_cast<std::int32_t>(std::min<std::int64_t>(most, tokens + 1 + lead));
             request.ignore_eog = true;
             request.cancel = stop;
             VITRINE_TRY(const RequestId id, engine->submit(std::move(request)));
@@ -175,17 +194,23 @@ Status Bench::decode(std::int32_t tokens, std::int32_t depth, std::int32_t batch
         while (steps < tokens && counter.finished == 0 && engine->step(counter)) ++steps;
         const double seconds = seconds_since(begin);
         const std::int64_t made = counter.tokens - before;
+        timing.kv_waste = std::max(timing.kv_waste, engine->snapshot().waste());
         stop->store(true);
         VITRINE_CHECK(run_out(*engine, counter));
         if (steps == 0 || made == 0)
             return Error{ErrorKind::TooLarge, "There was no room to generate " + std::to_string(tokens) +
                                                   " tokens at a depth of " + std::to_string(depth) +
                                                   " with a batch of " + std::to_string(batch) + "."};
-        if (round < 0) continue;
+        recorder_.collect(*engine);
+        if (round < 0) {
+            recorder_.metrics().clear();
+            continue;
+        }
         timing.tok_s.push_back(static_cast<double>(made) / seconds);
         timing.weights_gb_s.push_back(steps * static_cast<double>(engine->weight_bytes_per_step()) / seconds *
                                       1e-9);
     }
+    timing.latency = recorder_.metrics().summary();
     timings_.push_back(std::move(timing));
     return {};
 }
@@ -195,7 +220,7 @@ Status Bench::step(std::int32_t tokens, std::int32_t wanted_depth) {
     const std::int32_t depth = wanted_depth / std::max(1, options_.block_size) * options_.block_size;
     VITRINE_TRY(const auto engine, engine_for(static_cast<std::int64_t>(depth) + tokens, 1, tokens));
     VITRINE_CHECK(warm(*engine, depth, 1));
-    Timing timing{"decode", tokens, depth, 1, true, {}, {}};
+    Timing timing{"decode", tokens, depth, 1, true, {}, {}, {}, 0};
     constexpr std::int32_t steps_a_round = 8;
     std::uint64_t fresh = 2'000'000;
     for (std::int32_t round = -1; round < repeat_; ++round) {
@@ -225,6 +250,7 @@ Status Bench::step(std::int32_t tokens, std::int32_t wanted_depth) {
                 return Error{ErrorKind::Internal,
                              "A step of " + std::to_string(tokens) + " tokens was cut into several."};
         }
+        recorder_.collect(*engine);
         if (round < 0) continue;
         const double typical = median(seconds);
         timing.tok_s.push_back(tokens / typical);

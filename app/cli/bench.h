@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/cli/options.h"
+#include "app/cli/recorder.h"
 #include "app/cli/runner.h"
 
 namespace vitrine::cli {
@@ -32,6 +33,8 @@ struct Timing {
     bool step = false;          // one iteration with that many tokens of one sequence
     std::vector<double> tok_s;  // of all sequences together, one a repetition
     std::vector<double> weights_gb_s;
+    MetricsSummary latency = {};  // of all timed repetitions
+    double kv_waste = 0;          // greatest share of used KV memory that held nothing
 };
 
 // Median of at least one number.
@@ -43,7 +46,8 @@ std::uint64_t read_area_bytes(std::uint64_t cache_bytes, std::uint64_t free_byte
 
 class Bench {
   public:
-    Bench(std::shared_ptr<Model> model, EngineOptions options, std::int32_t repeat);
+    // The recorder outlives the bench.
+    Bench(std::shared_ptr<Model> model, EngineOptions options, std::int32_t repeat, Recorder& recorder);
 
     Status prefill(std::int32_t tokens, std::int32_t depth, std::int32_t batch);
     Status decode(std::int32_t tokens, std::int32_t depth, std::int32_t batch);
@@ -56,15 +60,15 @@ class Bench {
   private:
     // An engine that holds `batch` sequences of `tokens` tokens, prompts of `depth` tokens in its prefix
     // cache.
-    Result<std::unique_ptr<Engine>> engine_for(std::int64_t tokens, std::int32_t batch,
-                                               std::int32_t chunk) const;
+    Result<std::unique_ptr<Engine>> engine_for(std::int64_t tokens, std::int32_t batch, std::int32_t chunk);
     std::vector<TokenId> text(std::uint64_t seed, std::int32_t tokens) const;
-    Status warm(Engine& engine, std::int32_t depth, std::int32_t batch) const;
+    Status warm(Engine& engine, std::int32_t depth, std::int32_t batch);
     Status read_pass();
 
     std::shared_ptr<Model> model_;
     EngineOptions options_;
     std::int32_t repeat_;
+    Recorder& recorder_;
     std::uint64_t area_;
     std::vector<double> reads_;
     std::vector<Timing> timings_;

@@ -1,5 +1,6 @@
 // Options of `vitrine-cli bench`, its JSON and its table.
 #include "app/cli/bench.h"
+#include "app/cli/latency.h"
 #include "app/cli/machine.h"
 #include "app/cli/output.h"
 
@@ -39,6 +40,8 @@ OrderedJson as_json(const Bench& bench) {
         result["weights_gb_s"] = weights;
         result["share_of_read_bandwidth"] = read > 0 ? OrderedJson(weights / read) : OrderedJson();
         if (timing.step) result["step"] = true;
+        if (timing.latency.requests > 0) result["latency"] = latency_json(timing.latency);
+        if (timing.kv_waste > 0) result["kv_waste"] = timing.kv_waste;
         reply["results"].push_back(std::move(result));
     }
     return reply;
@@ -65,6 +68,12 @@ std::string as_table(const Bench& bench, Model& model, const std::string& senten
                  right(std::to_string(timing.batch), 7) + right(fixed(median(timing.tok_s), 1), 10) + " " +
                  right(range, 22) + right(fixed(weights, 2), 14) +
                  right(read > 0 ? fixed(100 * weights / read, 1) + " %" : "-", 19) + "\n";
+        const std::string latency = latency_text(timing.latency);
+        if (!latency.empty()) table += "         " + latency;
+        if (timing.kv_waste > 0)
+            table += (latency.empty() ? "         " : ", ") + fixed(100 * timing.kv_waste, 1) +
+                     " % of the KV memory in use is empty";
+        if (!latency.empty() || timing.kv_waste > 0) table += "\n";
     }
     if (model.weights().bytes_per_step() < last_level_cache_bytes())
         table +=
@@ -83,9 +92,17 @@ int run_bench(const BenchOptions& options) {
     }
     if (!options.model.model && options.json) note(opened->sentence);
     const bool named = !options.prefill.empty() || !options.decode.empty() || !options.step.empty();
-    Bench bench(opened->model, options.engine.engine_options(), options.repeat);
+    Recorder recorder;
+    if (options.engine.trace) {
+        if (const Status made = recorder.open_trace(*options.engine.trace); !made.ok()) {
+            note(made.error().message);
+            return 2;
+        }
+    }
+    Bench bench(opened->model, options.engine.engine_options(), options.repeat, recorder);
     const auto done = measure(bench, options, named ? options.prefill : std::vector<std::int32_t>{256},
                               named ? options.decode : std::vector<std::int32_t>{128});
+    if (const Status whole = recorder.finish(); !whole.ok()) note(whole.error().message);
     if (!done.ok()) {
         note(done.error().message);
         return 1;

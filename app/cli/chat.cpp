@@ -26,7 +26,7 @@ Split first_word(const std::string& line) {
 
 bool is_command(const std::string& word) {
     for (const char* known : {"/help", "/new", "/system", "/seed", "/temp", "/top-p", "/top-k", "/max",
-                              "/stats", "/regen", "/undo", "/model", "/quit", "/exit"})
+                              "/overflow", "/stats", "/regen", "/undo", "/model", "/quit", "/exit"})
         if (word == known) return true;
     return false;
 }
@@ -36,7 +36,8 @@ bool is_blank(const std::string& line) { return line.find_first_not_of(" \t\r") 
 }  // namespace
 
 int run_chat(const ChatOptions& options) {
-    auto opened = open_model(options.model);
+    auto opened = open_model(options.model, false,
+                             [&](const ModelFacts& facts) { note(memory_sentence(facts, options.engine)); });
     if (!opened.ok()) {
         note(opened.error().message);
         return 2;
@@ -50,18 +51,25 @@ int run_chat(const ChatOptions& options) {
     }
     const bool typed = isatty(STDIN_FILENO) != 0;
     Chat chat(opened->model, options, typed, isatty(STDOUT_FILENO) != 0);
+    if (options.engine.trace) {
+        if (const Status made = chat.open_trace(*options.engine.trace); !made.ok()) {
+            note(made.error().message);
+            return 2;
+        }
+    }
     return chat.serve();
 }
 
 Chat::Chat(std::shared_ptr<Model> model, const ChatOptions& options, bool typed, bool terminal)
     : model_(std::move(model)),
       input_(STDIN_FILENO, longest_message, interrupts_.wake_fd()),
-      runner_(model_, options.engine.engine_options()),
+      runner_(model_, options.engine.engine_options(), options.engine.trace ? &recorder_ : nullptr),
       sampling_(options.sampler.params),
       max_tokens_(options.max_tokens),
       typed_(typed),
       terminal_(terminal) {
     sampling_.seed = options.sampler.seed_or_fresh();
+    overflow_ = options.overflow == "cut" ? Overflow::Cut : Overflow::Refuse;
     if (options.system) system_ = to_valid_utf8(*options.system);
     start_afresh();
 }
@@ -115,12 +123,29 @@ int Chat::serve() {
         if (interrupts_.take() > 1) break;
     }
     if (typed_) note("");
+    if (const Status whole = recorder_.finish(); !whole.ok()) note(whole.error().message);
     const int written = output_status();
     return failed_ ? 1 : written;
 }
 
+// The conversation, without its oldest turns where it is too long and that was chosen. They stay in the
+// conversation: with a longer context, or when later turns are undone, they are back.
+Result<std::vector<TokenId>> Chat::prompt_ids() {
+    const std::int32_t context = runner_.context();
+    VITRINE_TRY(FittedPrompt fitted, fit_prompt(*model_, to_json(messages_), PromptOptions{}, context,
+                                                answer_room(context, max_tokens_), overflow_));
+    if (fitted.dropped_turns > 0)
+        note("(The oldest " +
+             (fitted.dropped_turns == 1 ? std::string("turn")
+                                        : std::to_string(fitted.dropped_turns) + " turns") +
+             ", " + std::to_string(fitted.dropped_tokens) + " tokens, " +
+             (fitted.dropped_turns == 1 ? "is" : "are") + " left out: the context holds " +
+             std::to_string(context) + ".)");
+    return std::move(fitted.ids);
+}
+
 void Chat::answer() {
-    auto prompt = build_prompt(*model_, to_json(messages_), PromptOptions{});
+    auto prompt = prompt_ids();
     std::optional<Error> wrong;
     if (!prompt.ok()) wrong = prompt.error();
     std::string shown;
@@ -154,7 +179,10 @@ void Chat::answer() {
     }
     if (wrong) {
         note(wrong->message + " The message was not kept." +
-             (wrong->kind == ErrorKind::TooLarge ? " /new begins a new conversation." : ""));
+             (wrong->kind != ErrorKind::TooLarge ? ""
+              : overflow_ == Overflow::Cut
+                  ? " /new begins a new conversation."
+                  : " /new begins a new conversation, /overflow cut leaves out the oldest turns."));
         failed_ = true;
     } else if (last_->reason == FinishReason::Cancelled) {
         note("(stopped)");
@@ -202,6 +230,13 @@ Chat::After Chat::command(const std::string& line) {
         note("A new conversation begins.");
     } else if (name == "/system") {
         set_system(split.rest);
+    } else if (name == "/overflow") {
+        if (split.rest == "cut" || split.rest == "refuse") {
+            overflow_ = split.rest == "cut" ? Overflow::Cut : Overflow::Refuse;
+            note("overflow is now " + split.rest + ".");
+        } else {
+            note("/overflow needs cut or refuse.");
+        }
     } else if (name == "/stats") {
         show_stats();
     } else if (name == "/regen") {
@@ -230,6 +265,7 @@ void Chat::help() const {
         "/top-p X, /top-k N   narrow the choice\n"
         "/seed N         random stream\n"
         "/max N          end an answer after N tokens, 0: when the context is full\n"
+        "/overflow cut   leave out the oldest turns where the context is too short; refuse: say so\n"
         "/stats          how quick the last answer was, and the settings\n"
         "/model          which model answers\n"
         "/quit           leave (also Ctrl+D, or Ctrl+C twice)");

@@ -19,6 +19,7 @@ struct ChatOptions {
     SamplerFlags sampler;
     std::optional<std::string> system;
     std::int32_t max_tokens = -1;
+    std::string overflow = "refuse";
 
     ChatOptions() {
         sampler.params.temperature = 0.6F;
@@ -31,6 +32,7 @@ int run_chat(const ChatOptions& options);
 class Chat {
   public:
     Chat(std::shared_ptr<Model> model, const ChatOptions& options, bool typed, bool terminal);
+    Status open_trace(const std::string& path) { return recorder_.open_trace(path); }
 
     // Serves lines until the end of input, /quit or two presses of Ctrl+C. Exit status.
     int serve();
@@ -48,7 +50,10 @@ class Chat {
     void answer();
     void start_afresh();
 
+    Result<std::vector<TokenId>> prompt_ids();
+
     std::shared_ptr<Model> model_;
+    Recorder recorder_;
     Interrupts interrupts_;
     LineReader input_;
     Runner runner_;
@@ -58,6 +63,7 @@ class Chat {
     std::int32_t max_tokens_;
     bool typed_;     // a person types
     bool terminal_;  // standard output is a terminal
+    Overflow overflow_ = Overflow::Refuse;
     bool failed_ = false;
     std::int64_t session_ = 1;
     std::optional<Outcome> last_;

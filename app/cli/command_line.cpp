@@ -99,6 +99,31 @@ void add_engine(CLI::App& app, EngineFlags& flags) {
         ->check(CLI::IsMember({"on", "off"}))
         ->type_name("on|off")
         ->capture_default_str();
+    app.add_option(
+           "--cache", flags.cache,
+           "How the KV cache is given out: paged, or static, which reserves all that a sequence may need in "
+           "one run and shares nothing (to compare)")
+        ->check(CLI::IsMember({"paged", "static"}))
+        ->type_name("KIND")
+        ->capture_default_str();
+    add_integer(app, "--context", flags.context, 1, int32_most,
+                "Most tokens of a sequence, prompt and answer (default: what the model was trained for)");
+}
+
+void add_trace(CLI::App& app, EngineFlags& flags) {
+    app.add_option(
+           "--trace", flags.trace,
+           "Write what the engine does to a file: .json for ui.perfetto.dev, .jsonl for lines of JSON")
+        ->type_name("FILE");
+}
+
+void add_overflow(CLI::App& app, std::string& target) {
+    app.add_option(
+           "--overflow", target,
+           "A conversation too long for the context: refuse it, or cut whole turns, oldest first, and say so")
+        ->check(CLI::IsMember({"refuse", "cut"}))
+        ->type_name("refuse|cut")
+        ->capture_default_str();
 }
 
 void add_sampler(CLI::App& app, SamplerFlags& flags) {
@@ -111,6 +136,23 @@ void add_sampler(CLI::App& app, SamplerFlags& flags) {
                 "Only tokens with P times the top probability; 0: off");
     add_decimal(app, "--repetition-penalty", flags.params.repetition_penalty, 0.01, 100.0,
                 "Above 1: tokens already seen become less probable; 1: off");
+    add_decimal(app, "--frequency-penalty", flags.params.frequency_penalty, -100.0, 100.0,
+                "Subtracted from a token's logit for each time it was seen; 0: off");
+    add_decimal(app, "--presence-penalty", flags.params.presence_penalty, -100.0, 100.0,
+                "Subtracted once from the logit of a token that was seen; 0: off");
+    add_integer(app, "--penalty-window", flags.params.penalty_window, 0, int32_most,
+                "How many of the last tokens count as seen; 0: all");
+    add_decimal(app, "--typical-p", flags.params.typical_p, 0.0, 1.0,
+                "Only tokens nearest to the expected surprise that reach P together; 1: off");
+    app.add_option_function<std::vector<std::string>>(
+           "--logit-bias",
+           [&flags](const std::vector<std::string>& list) {
+               for (const std::string& text : list)
+                   if (const Status added = add_logit_bias(text, flags.params); !added.ok())
+                       refuse(added.error());
+           },
+           "Added to the logit of a token, such as 42:-2.5; 42:-inf bans it. May be given several times")
+        ->type_name("ID:BIAS");
     app.add_option_function<std::string>(
            "--seed",
            [&flags](const std::string& text) {
@@ -137,6 +179,7 @@ CLI::App* add_bench(CLI::App& app, BenchOptions& options) {
     add_integers(*bench, "--batch", options.batch, 1, 256, "Sequences at a time (1)");
     add_integer(*bench, "--repeat", options.repeat, 1, 1000, "Timed repetitions after one that is not (5)");
     add_engine(*bench, options.engine);
+    add_trace(*bench, options.engine);
     bench->add_flag("--json", options.json, "One JSON object");
     return bench;
 }
@@ -148,9 +191,9 @@ CLI::App* add_chat(CLI::App& app, ChatOptions& options) {
     add_integer(*chat, "--max-tokens,-n", options.max_tokens, 1, int32_most,
                 "End an answer after N tokens (default: when the context is full)");
     add_sampler(*chat, options.sampler);
+    add_overflow(*chat, options.overflow);
     add_engine(*chat, options.engine);
-    add_integer(*chat, "--context", options.engine.context, 1, int32_most,
-                "Most tokens of the conversation (default: what the model was trained for)");
+    add_trace(*chat, options.engine);
     return chat;
 }
 
@@ -181,10 +224,14 @@ CLI::App* add_probe(CLI::App& app, ProbeOptions& options) {
     CLI::App* probe = app.add_subcommand("probe", "The engine for scripts: JSON lines in, JSON lines out");
     add_model(*probe, options.model, true);
     add_engine(*probe, options.engine);
-    probe->add_option("--cache", options.cache, "How the KV cache is kept: paged or static")
-        ->check(CLI::IsMember({"paged", "static"}))
-        ->type_name("KIND")
-        ->capture_default_str();
+    add_trace(*probe, options.engine);
+    probe->footer(
+        "Operations: info, tokenize, detokenize, stream, render, prompt, logits, greedy, score, sample.\n"
+        "Ids in, ids out. The vocabulary of a GGUF file is its list of tokens: rows of a padded output "
+        "matrix\n"
+        "beyond it never count. In a folder, config.json states it: all its rows count, also those for "
+        "which\n"
+        "the tokenizer has no text. (Answers in text, of run and chat, never hold such a token.)");
     probe->add_flag("--vocab-only", options.vocab_only, "Load no weights; files that have none will do");
     return probe;
 }
@@ -218,9 +265,17 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
     add_integer(*run, "--max-tokens,-n", options.max_tokens, 0, int32_most,
                 "End after N tokens (default: when the context is full)");
     add_sampler(*run, options.sampler);
+    add_integer(*run, "--n", options.n, 1, 4096,
+                "Answers to the prompt, each from a random stream of its own (1)");
+    add_integer(*run, "--candidates", options.candidates, 0, 1000,
+                "With --json: the N most probable tokens at each place, with log-probabilities (0)");
+    run->add_option("--stop", options.stop,
+                    "End where the answer comes to this text. May be given several times")
+        ->type_name("TEXT");
+    run->add_flag("--ignore-eog", options.ignore_eog, "Go on where the model would end");
+    add_overflow(*run, options.overflow);
     add_engine(*run, options.engine);
-    add_integer(*run, "--context", options.engine.context, 1, int32_most,
-                "Most tokens of prompt and answer (default: what the model was trained for)");
+    add_trace(*run, options.engine);
     run->add_flag("--json", options.json, "One JSON object with the answer, why it ended, and timings");
     return run;
 }

@@ -16,6 +16,11 @@ struct RunOptions {
     std::optional<std::string> prompt;  // none: standard input
     std::optional<std::string> system;
     std::int32_t max_tokens = -1;  // −1: until the context is full
+    std::int32_t n = 1;            // answers
+    std::int32_t candidates = 0;   // with each token, in JSON
+    std::vector<std::string> stop;
+    bool ignore_eog = false;
+    std::string overflow = "refuse";
     bool raw = false;
     bool json = false;
 };

@@ -64,6 +64,7 @@ EngineOptions EngineFlags::engine_options() const {
     options.token_budget = chunk;
     options.kv_dtype = kv == "f32" ? DType::F32 : kv == "bf16" ? DType::BF16 : DType::F16;
     options.prefix_cache = prefix_cache == "on";
+    options.cache = cache == "static" ? CacheMode::Static : CacheMode::Paged;
     return options;
 }
 
@@ -74,7 +75,40 @@ std::uint64_t SamplerFlags::seed_or_fresh() const {
     return ((static_cast<std::uint64_t>(source()) << 32) | source()) & ((std::uint64_t{1} << 53) - 1);
 }
 
-Result<OpenedModel> open_model(const ModelOptions& options, bool vocabulary_only) {
+Status add_logit_bias(std::string_view text, SamplingParams& params) {
+    const auto colon = text.find(':');
+    if (colon == std::string_view::npos)
+        return Error{ErrorKind::InvalidArgument, "--logit-bias needs ID:BIAS, such as 42:-2.5 or 42:-inf."};
+    VITRINE_TRY(const std::int64_t id,
+                parse_integer(text.substr(0, colon), "The id of --logit-bias", 0, int32_most));
+    const std::string_view number = text.substr(colon + 1);
+    float bias = -std::numeric_limits<float>::infinity();
+    if (number != "-inf") {
+        VITRINE_TRY(const double value, parse_decimal(number, "The bias of --logit-bias", -1e30, 1e30));
+        bias = static_cast<float>(value);
+    }
+    params.logit_bias.emplace_back(TokenId(static_cast<std::int32_t>(id)), bias);
+    return {};
+}
+
+std::string memory_sentence(const ModelFacts& facts, const EngineFlags& flags) {
+    const auto plan =
+        plan_memory(facts.config, flags.engine_options(), facts.weights_bytes, facts.free_bytes);
+    if (!plan.ok()) return plan.error().message;
+    const std::int32_t wanted = flags.context > 0 ? flags.context : facts.config.context;
+    const auto mebibytes = [](std::uint64_t bytes) {
+        return std::to_string((bytes + (1U << 20) - 1) >> 20) + " MiB";
+    };
+    std::string sentence = "Context " + std::to_string(plan->options.context) + " tokens";
+    if (plan->options.context < wanted)
+        sentence += " (of " + std::to_string(wanted) + ": more does not fit into the memory that is free)";
+    return sentence + ", KV cache up to " + mebibytes(plan->kv) + " (" +
+           std::string(info_of(plan->options.kv_dtype).name) + "), weights " +
+           mebibytes(facts.weights_bytes) + ".";
+}
+
+Result<OpenedModel> open_model(const ModelOptions& options, bool vocabulary_only,
+                               const std::function<void(const ModelFacts&)>& planned) {
     OpenedModel opened;
     std::filesystem::path path;
     if (!options.model) {
@@ -86,16 +120,17 @@ Result<OpenedModel> open_model(const ModelOptions& options, bool vocabulary_only
         if (path.empty()) return Error{ErrorKind::NotFound, "The name of the model file is empty."};
         opened.sentence = "Model: " + display_path(path);
     }
-    if (options.exact && options.device == "cuda")
-        return Error{ErrorKind::Unsupported,
-                     "--exact with --device cuda needs the CUDA device, which this build does not have. "
-                     "Leave out --device, or name cpu."};
+    if (options.device == "cuda")
+        return Error{
+            ErrorKind::Unsupported,
+            "The GPU cannot be used: this build has no CUDA device. Leave out --device, or name cpu."};
     if (vocabulary_only) {
         VITRINE_TRY(opened.model, Model::load_vocabulary(path));
     } else {
         LoadOptions load;
         load.device = options.exact ? "reference" : options.device;
         load.threads = options.threads;
+        load.planned = planned;
         VITRINE_TRY(opened.model, Model::load(path, load));
     }
     for (const std::string& warning : opened.model->warnings()) note("Note: " + warning);

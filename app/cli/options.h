@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -37,6 +38,8 @@ struct EngineFlags {
     std::int32_t chunk = 256;
     std::int32_t context = 0;  // 0: what the model was trained for
     std::string prefix_cache = "on";
+    std::string cache = "paged";
+    std::optional<std::string> trace;  // file
 
     // Context and pool are left to the caller.
     EngineOptions engine_options() const;
@@ -50,6 +53,9 @@ struct SamplerFlags {
     std::uint64_t seed_or_fresh() const;
 };
 
+// Adds "ID:BIAS"; minus infinity ("-inf") bans. Ids are checked against the model later.
+Status add_logit_bias(std::string_view text, SamplingParams& params);
+
 struct OpenedModel {
     std::shared_ptr<Model> model;
     std::string sentence;  // which model it is, for people
@@ -57,6 +63,11 @@ struct OpenedModel {
 
 // Opens the model that the options name, or the one of find_model(). Warnings of the file go to standard
 // error.
-Result<OpenedModel> open_model(const ModelOptions& options, bool vocabulary_only = false);
+// Before weights are read, `planned` learns what the file holds and needs.
+Result<OpenedModel> open_model(const ModelOptions& options, bool vocabulary_only = false,
+                               const std::function<void(const ModelFacts&)>& planned = {});
+
+// "Context 8192 tokens, KV cache up to 180 MiB (F16), weights 94 MiB.": what an engine would take.
+std::string memory_sentence(const ModelFacts& facts, const EngineFlags& flags);
 
 }  // namespace vitrine::cli

@@ -33,8 +33,8 @@ OrderedJson id_list(std::span<const TokenId> ids) {
     return list;
 }
 
-Probe::Probe(std::shared_ptr<Model> model, const EngineFlags& flags)
-    : model_(std::move(model)), flags_(flags), runner_(model_, flags.engine_options()) {}
+Probe::Probe(std::shared_ptr<Model> model, const EngineFlags& flags, Recorder* recorder)
+    : model_(std::move(model)), flags_(flags), runner_(model_, flags.engine_options(), recorder) {}
 
 Probe::Reply Probe::dispatch(std::string_view line) {
     VITRINE_TRY(const OrderedJson json, parse_strict(line));
@@ -81,16 +81,20 @@ OrderedJson Probe::serve(std::string_view line) {
 }
 
 int run_probe(const ProbeOptions& options) {
-    if (options.cache != "paged") {
-        note("--cache static is not supported by this version: leave it out, or name paged.");
-        return 2;
-    }
     auto opened = open_model(options.model, options.vocab_only);
     if (!opened.ok()) {
         note(opened.error().message);
         return 2;
     }
-    Probe probe(opened->model, options.engine);
+    Recorder recorder;
+    const bool traced = options.engine.trace.has_value();
+    if (traced) {
+        if (const Status made = recorder.open_trace(*options.engine.trace); !made.ok()) {
+            note(made.error().message);
+            return 2;
+        }
+    }
+    Probe probe(opened->model, options.engine, traced ? &recorder : nullptr);
     if (!options.vocab_only) {
         // Flags that no engine can be made with are found now, not at the first request.
         Runner trial(opened->model, options.engine.engine_options());
@@ -113,6 +117,7 @@ int run_probe(const ProbeOptions& options) {
                 : probe.serve(line);
         if (!write_out(to_line(reply))) break;
     }
+    if (const Status whole = recorder.finish(); !whole.ok()) note(whole.error().message);
     return output_status();
 }
 

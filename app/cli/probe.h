@@ -10,6 +10,7 @@
 
 #include "app/cli/fields.h"
 #include "app/cli/options.h"
+#include "app/cli/rows.h"
 #include "app/cli/runner.h"
 
 namespace vitrine::cli {
@@ -17,7 +18,6 @@ namespace vitrine::cli {
 struct ProbeOptions {
     ModelOptions model;
     EngineFlags engine;
-    std::string cache = "paged";
     bool vocab_only = false;
 };
 
@@ -25,7 +25,7 @@ int run_probe(const ProbeOptions& options);  // exit status
 
 class Probe {
   public:
-    Probe(std::shared_ptr<Model> model, const EngineFlags& flags);
+    Probe(std::shared_ptr<Model> model, const EngineFlags& flags, Recorder* recorder = nullptr);
 
     // The reply to one line, a JSON object; never throws.
     OrderedJson serve(std::string_view line);
@@ -50,6 +50,7 @@ class Probe {
     Result<std::vector<TokenId>> sequence(const Fields& request) const;
     Result<TrustedText> rendered(const Fields& request) const;
     std::int32_t vocabulary() const { return model_->tokenizer().size(); }
+    std::int32_t rows() const { return vocabulary_of_ids(*model_); }
 
     std::shared_ptr<Model> model_;
     EngineFlags flags_;

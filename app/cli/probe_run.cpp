@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t most_draws = 1'000'000;
 constexpr std::int64_t most_drawn_ids = 50'000'000;
 constexpr std::int32_t most_beside = 255;
-constexpr std::size_t draws_at_once = 32;
+constexpr std::int64_t draws_at_once = 32;
 
 OrderedJson number_or_null(std::optional<double> value) {
     return value && std::isfinite(*value) ? OrderedJson(*value) : OrderedJson();
@@ -44,7 +44,7 @@ std::string finish_name(FinishReason reason) { return name_of(reason); }
 }  // namespace
 
 Result<std::vector<TokenId>> Probe::sequence(const Fields& request) const {
-    VITRINE_TRY(std::vector<TokenId> ids, request.ids("ids", vocabulary(), false));
+    VITRINE_TRY(std::vector<TokenId> ids, request.ids("ids", rows(), false));
     return ids;
 }
 
@@ -52,7 +52,7 @@ Probe::Reply Probe::logits(const Fields& request) {
     VITRINE_TRY(std::vector<TokenId> ids, sequence(request));
     const auto count = static_cast<std::int64_t>(ids.size());
     VITRINE_TRY(const std::vector<std::int32_t> positions, request.positions("positions", count));
-    VITRINE_TRY(const std::vector<TokenId> probe, request.ids("probe", vocabulary(), true));
+    VITRINE_TRY(const std::vector<TokenId> probe, request.ids("probe", rows(), true));
     VITRINE_TRY(const std::int64_t top, request.integer("top", 0, int32_most, 20));
     if (count > runner_.context())
         return Error{ErrorKind::TooLarge, "The sequence has " + std::to_string(count) +
@@ -68,7 +68,7 @@ Probe::Reply Probe::logits(const Fields& request) {
     run.max_tokens = 0;
     run.on_logits = [&](std::int32_t position, std::span<const float> row) {
         if (failed) return;
-        row = row.first(std::min(static_cast<std::size_t>(vocabulary()), row.size()));
+        row = row.first(std::min(static_cast<std::size_t>(rows()), row.size()));
         const auto peak = peak_of(row, position);
         if (!peak.ok()) {
             failed = peak.error();
@@ -118,13 +118,14 @@ Probe::Reply Probe::greedy(const Fields& request) {
     OrderedJson gap = OrderedJson::array();
     std::optional<Error> failed;
     std::vector<Request> batch(1);
-    for (std::int32_t i = 0; i < beside; ++i) batch.push_back(companion(ids, i, vocabulary(), limit));
+    for (std::int32_t i = 0; i < beside; ++i) batch.push_back(companion(ids, i, rows(), limit));
     Request& main = batch.front();
     main.prompt = std::move(ids);
     main.max_tokens = limit;
+    main.vocabulary = rows();
     main.ignore_eog = ignore_eog;
     main.on_sample_logits = [&](std::span<const float> row) {
-        row = row.first(std::min(static_cast<std::size_t>(vocabulary()), row.size()));
+        row = row.first(std::min(static_cast<std::size_t>(rows()), row.size()));
         const auto peak = peak_of(row, static_cast<std::int32_t>(gap.size()));
         if (!peak.ok() && !failed) failed = peak.error();
         gap.push_back(peak.ok() ? number_or_null(peak->gap) : OrderedJson());
@@ -201,7 +202,7 @@ Probe::Reply Probe::sample(const Fields& request) {
     VITRINE_TRY(const std::uint64_t seed, request.seed("seed", 0));
     VITRINE_TRY(const bool ignore_eog, request.flag("ignore_eog", false));
     VITRINE_TRY(const OrderedJson sampler, request.object_or_empty("sampler"));
-    VITRINE_TRY(const SamplingParams params, read_sampler(sampler, vocabulary()));
+    VITRINE_TRY(const SamplingParams params, read_sampler(sampler, rows()));
     const std::int64_t room =
         std::max<std::int64_t>(0, runner_.context() - static_cast<std::int64_t>(ids.size()));
     if (draws * std::min(n, room) > most_drawn_ids)
@@ -210,19 +211,19 @@ Probe::Reply Probe::sample(const Fields& request) {
                                               std::to_string(most_drawn_ids) + " ids)."};
     OrderedJson all = OrderedJson::array();
     for (std::int64_t first = 0; first < draws; first += draws_at_once) {
+        // Answers to one prompt: it is computed once.
+        Request some;
+        some.prompt = ids;
+        some.n = static_cast<std::int32_t>(std::min(draws - first, draws_at_once));
+        some.max_tokens = static_cast<std::int32_t>(n);
+        some.ignore_eog = ignore_eog;
+        some.vocabulary = rows();
+        some.sampling = params;
+        some.sampling.seed = seed;
+        some.sampling.stream = static_cast<std::uint64_t>(first);
         std::vector<Request> batch;
-        for (std::int64_t i = first; i < std::min<std::int64_t>(draws, first + draws_at_once); ++i) {
-            Request draw;
-            draw.prompt = ids;
-            draw.max_tokens = static_cast<std::int32_t>(n);
-            draw.ignore_eog = ignore_eog;
-            draw.sampling = params;
-            draw.sampling.seed = seed;
-            draw.sampling.stream = static_cast<std::uint64_t>(i);
-            batch.push_back(std::move(draw));
-        }
-        const std::size_t needed = batch.size();
-        VITRINE_TRY(const std::vector<Outcome> outcomes, runner_.run(std::move(batch), needed));
+        batch.push_back(std::move(some));
+        VITRINE_TRY(const std::vector<Outcome> outcomes, runner_.run(std::move(batch), 1));
         for (const Outcome& outcome : outcomes) all.push_back(id_list(outcome.ids));
     }
     OrderedJson reply;

@@ -7,6 +7,13 @@
 
 namespace vitrine::cli {
 
+std::int32_t vocabulary_of_ids(const Model& model) {
+    std::error_code ignored;
+    const std::int32_t tokens = model.tokenizer().size();
+    if (!std::filesystem::is_directory(model.path(), ignored)) return tokens;
+    return std::max(tokens, model.config().vocab);
+}
+
 Result<RowPeak> peak_of(std::span<const float> row, std::int32_t position) {
     constexpr float nothing = -std::numeric_limits<float>::infinity();
     float first = nothing;

@@ -9,8 +9,15 @@
 
 #include "core/base/ids.h"
 #include "core/base/result.h"
+#include "core/engine/model.h"
 
 namespace vitrine::cli {
+
+// How many ids there are for callers that want ids, not text. A GGUF file's vocabulary is its list of tokens,
+// and rows of a padded output matrix beyond it are nothing. In a folder, config.json states the size of the
+// vocabulary, which the tokenizer's files need not fill: there all rows count, as they do in the numbers of
+// other programs. Answers in text never hold an id without a text, whatever the file.
+std::int32_t vocabulary_of_ids(const Model& model);
 
 struct RowPeak {
     std::int32_t argmax = 0;    // lowest id among equals

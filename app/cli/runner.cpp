@@ -20,27 +20,30 @@ class Collector : public EngineListener {
               const std::function<void(const TokenEvent&)>& forward)
         : outcomes_(outcomes), needed_(needed), forward_(forward) {}
 
+    // The answers to the request are outcomes from `index` on.
     void expect(RequestId id, std::size_t index) { index_.emplace(id, index); }
 
     void on_token(const TokenEvent& event) override {
-        const auto at = index_.find(event.request);
-        if (at == index_.end()) return;
-        outcomes_[at->second].ids.push_back(event.id);
-        outcomes_[at->second].text += event.text;
-        if (forward_ && at->second < needed_) forward_(event);
+        const auto found = index_.find(event.request);
+        if (found == index_.end()) return;
+        const std::size_t at = found->second + static_cast<std::size_t>(event.answer);
+        outcomes_[at].ids.push_back(event.id);
+        outcomes_[at].text += event.text;
+        if (forward_ && at < needed_) forward_(event);
     }
 
     void on_finish(const FinishEvent& event) override {
-        const auto at = index_.find(event.request);
-        if (at == index_.end()) return;
-        Outcome& outcome = outcomes_[at->second];
+        const auto found = index_.find(event.request);
+        if (found == index_.end()) return;
+        const std::size_t at = found->second + static_cast<std::size_t>(event.answer);
+        Outcome& outcome = outcomes_[at];
         if (outcome.finished) return;
         outcome.text += event.text;
         outcome.reason = event.reason;
         outcome.error = event.error;
         outcome.stats = event.stats;
         outcome.finished = true;
-        if (at->second < needed_) ++finished_;
+        if (at < needed_) ++finished_;
     }
 
     bool complete() const { return finished_ == needed_; }
@@ -61,8 +64,19 @@ class Ignore : public EngineListener {
 
 }  // namespace
 
-Runner::Runner(std::shared_ptr<Model> model, EngineOptions options)
-    : model_(std::move(model)), options_(options) {}
+Runner::Runner(std::shared_ptr<Model> model, EngineOptions options, Recorder* recorder)
+    : model_(std::move(model)), options_(options), recorder_(recorder) {}
+
+void Runner::adopt(std::unique_ptr<Engine> engine) {
+    engine_ = std::move(engine);
+    if (recorder_) recorder_->attach(*engine_);
+}
+
+bool Runner::step(EngineListener& listener) {
+    const bool stepped = engine_->step(listener);
+    if (recorder_) recorder_->collect(*engine_);
+    return stepped;
+}
 
 std::int32_t Runner::context() const {
     return options_.context > 0 ? options_.context : model_->config().context;
@@ -82,7 +96,8 @@ Status Runner::reserve_context() {
     engine_.reset();
     EngineOptions options = options_;
     options.blocks = 0;
-    VITRINE_TRY(engine_, Engine::make(model_, options));
+    VITRINE_TRY(auto made, Engine::make(model_, options));
+    adopt(std::move(made));
     whole_context_ = true;
     return {};
 }
@@ -113,7 +128,7 @@ Status Runner::reserve(std::int64_t tokens, std::int32_t sequences) {
         options.blocks = static_cast<std::int32_t>(std::min<std::int64_t>(blocks, INT32_MAX));
         auto made = Engine::make(model_, options);
         if (made.ok()) {
-            engine_ = std::move(made).value();
+            adopt(std::move(made).value());
             return {};
         }
         if (!first) first = made.error();
@@ -124,7 +139,7 @@ Status Runner::reserve(std::int64_t tokens, std::int32_t sequences) {
 
 void Runner::drain() {
     Ignore nobody;
-    while (engine_ && engine_->step(nobody)) {
+    while (engine_ && step(nobody)) {
     }
     if (engine_ && !engine_->idle()) engine_.reset();
 }
@@ -140,18 +155,24 @@ Result<std::vector<Outcome>> Runner::run(std::vector<Request> requests, std::siz
 }
 
 Result<std::vector<Outcome>> Runner::run_all(std::vector<Request> requests, std::size_t needed) {
-    needed = std::min(needed, requests.size());
+    const std::size_t needed_requests = std::min(needed, requests.size());
     std::int64_t longest = 1;
     bool unbounded = false;
+    std::vector<std::size_t> first;  // outcome of each request
+    std::size_t answers = 0;
     for (const Request& request : requests) {
+        if (first.size() == needed_requests) needed = answers;
+        first.push_back(answers);
+        answers += static_cast<std::size_t>(std::max(1, request.n));
         const auto prompt = static_cast<std::int64_t>(request.prompt.size());
         unbounded = unbounded || request.max_tokens < 0;
         longest = std::max(longest, prompt + std::max(0, request.max_tokens));
     }
-    const auto at_once = static_cast<std::int32_t>(std::min<std::size_t>(requests.size(), 256));
+    if (needed_requests == requests.size()) needed = answers;
+    const auto at_once = static_cast<std::int32_t>(std::min<std::size_t>(answers, 256));
     VITRINE_CHECK(unbounded ? reserve_context() : reserve(longest, at_once));
 
-    std::vector<Outcome> outcomes(requests.size());
+    std::vector<Outcome> outcomes(answers);
     Collector collector(outcomes, needed, on_token);
     std::vector<std::shared_ptr<std::atomic<bool>>> cancels;
     std::optional<Error> refused;
@@ -160,13 +181,13 @@ Result<std::vector<Outcome>> Runner::run_all(std::vector<Request> requests, std:
         cancels.push_back(requests[i].cancel);
         auto id = engine_->submit(std::move(requests[i]));
         if (id.ok())
-            collector.expect(*id, i);
+            collector.expect(*id, first[i]);
         else
             refused = id.error();
     }
     bool stuck = false;
     while (!refused && !collector.complete()) {
-        if (engine_->step(collector)) continue;
+        if (step(collector)) continue;
         stuck = !collector.complete();
         break;
     }

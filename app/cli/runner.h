@@ -8,11 +8,13 @@
 #include <optional>
 #include <vector>
 
+#include "app/cli/recorder.h"
 #include "core/base/result.h"
 #include "core/engine/engine.h"
 
 namespace vitrine::cli {
 
+// One answer.
 struct Outcome {
     std::vector<TokenId> ids;  // what was generated, the end-of-generation id included
     std::string text;
@@ -24,12 +26,14 @@ struct Outcome {
 
 class Runner {
   public:
-    // options.blocks is chosen here. The context is options.context, or the model's.
-    Runner(std::shared_ptr<Model> model, EngineOptions options);
+    // options.blocks is chosen here. The context is options.context, or the model's. The recorder, where
+    // there is one, outlives the runner.
+    Runner(std::shared_ptr<Model> model, EngineOptions options, Recorder* recorder = nullptr);
 
     std::int32_t context() const;
 
-    // Submits all and steps until the first `needed` of them have ended; the others are cancelled then.
+    // Submits all and steps until the first `needed` of them have ended; the others are cancelled then. All
+    // answers to the first request come first, then those to the second, and so on.
     // An error where one of the needed ones is refused or fails; the engine is idle and usable afterwards.
     Result<std::vector<Outcome>> run(std::vector<Request> requests, std::size_t needed);
     Result<Outcome> run_one(Request request);
@@ -48,10 +52,13 @@ class Runner {
     Result<std::vector<Outcome>> run_all(std::vector<Request> requests, std::size_t needed);
     std::uint64_t bytes_of_block() const;
     void drain();
+    bool step(EngineListener& listener);
+    void adopt(std::unique_ptr<Engine> engine);
 
     std::shared_ptr<Model> model_;
     EngineOptions options_;
     std::unique_ptr<Engine> engine_;
+    Recorder* recorder_;
     bool whole_context_ = false;
 };
 

@@ -34,7 +34,7 @@ Result<std::vector<double>> score(Runner& runner, std::span<const TokenId> ids, 
                                   const std::function<void(std::size_t, std::size_t)>& progress) {
     const auto total = static_cast<std::int64_t>(ids.size());
     VITRINE_CHECK(check(windows, total, runner.context()));
-    const auto vocab = static_cast<std::size_t>(runner.model().tokenizer().size());
+    const auto vocab = static_cast<std::size_t>(vocabulary_of_ids(runner.model()));
 
     std::vector<double> nll;
     nll.reserve(ids.size());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -32,7 +33,22 @@ struct Live {
     double submitted = 0;
     double last_token = 0;
     bool finished = false;  // the listener has heard the end; it may still hold blocks
+    // Answers beyond the first wait here, unknown to the scheduler, until the prompt is computed.
+    std::int64_t request_id = 0;
+    std::int32_t answer = 0;
+    bool unborn = false;
+    std::vector<Live*> siblings;  // of the first answer, until they are born
 };
+
+// The sliding window that every layer has; 0 where one sees everything.
+std::int32_t common_window(const ModelConfig& c) {
+    std::int32_t widest = 0;
+    for (const ModelConfig::Layer& layer : c.layer) {
+        if (layer.window <= 0) return 0;
+        widest = std::max(widest, layer.window);
+    }
+    return widest;
+}
 
 Status check(const EngineOptions& o) {
     if (o.block_size < 8 || o.block_size > 256 || o.block_size % 8 != 0)
@@ -48,6 +64,21 @@ Status check(const EngineOptions& o) {
     if (o.context < 0 || o.blocks < 0)
         return invalid("Context length and number of KV blocks must not be negative.");
     return {};
+}
+
+}  // namespace
+
+namespace {
+
+std::int32_t max_outputs(const EngineOptions& o) { return std::max(o.max_running, 32); }
+
+KvShape kv_shape(const ModelConfig& c, const EngineOptions& o) {
+    return {.layers = c.layers,
+            .kv_heads = c.kv_heads,
+            .head_dim = c.head_dim,
+            .block_size = o.block_size,
+            .blocks = o.blocks,
+            .dtype = o.kv_dtype};
 }
 
 }  // namespace
@@ -77,10 +108,14 @@ struct Engine::Impl {
               .weights_format = model->weights_format(),
               .rope = "file",
               .kv_dtype = std::string(info_of(o.kv_dtype).name)},
-             o.prefix_cache),
+             {.prefix_cache = o.prefix_cache,
+              .contiguous = o.cache == CacheMode::Static,
+              .rope_sets = model->config().rope_sets()}),
           scheduler(kv, {.token_budget = o.token_budget,
                          .max_running = o.max_running,
-                         .max_outputs = workspace.max_outputs}),
+                         .max_outputs = workspace.max_outputs,
+                         .rope_switch = model->config().rope_switch,
+                         .window = common_window(model->config())}),
           last_owner(static_cast<std::size_t>(o.blocks), -1) {
         kv.set_observer([this](const KvChange& change) { on_change(change); });
     }
@@ -94,7 +129,10 @@ struct Engine::Impl {
     void finish(Live& l, FinishReason reason, EngineListener& listener, std::optional<Error> error = {});
     void sweep_cancelled(EngineListener& listener);
     void take_over_session(const Live& newcomer);
+    void copy_blocks(const StepPlan& plan);
     Status run(const StepPlan& plan);
+    void run_one_by_one(const StepPlan& plan, EngineListener& listener);
+    void give_birth(Live& first);
     void deliver(const StepPlan& plan, EngineListener& listener);
     void deliver_token(Live& l, std::span<const float> row, EngineListener& listener);
     void forget_dropped();
@@ -173,13 +211,14 @@ void Engine::Impl::finish(Live& l, FinishReason reason, EngineListener& listener
         l.sequence.phase = SequencePhase::Dropped;
     }
     FinishEvent event;
-    event.request = RequestId{l.sequence.id.value};
+    event.request = RequestId{l.request_id};
+    event.answer = l.answer;
     event.reason = reason;
     if (reason != FinishReason::StopString) {
         event.text = l.stops.push(l.utf8.flush());
         event.text += l.stops.flush();
     }
-    event.error = std::move(error);
+    event.error = error;
     event.stats = l.stats;
     note(l.sequence.id.value,
          reason == FinishReason::Cancelled ? RequestEvent::Cancelled
@@ -187,6 +226,9 @@ void Engine::Impl::finish(Live& l, FinishReason reason, EngineListener& listener
                                            : RequestEvent::Finished,
          l.stats.generated_tokens);
     listener.on_finish(event);
+    // What ends the first answer before the others began ends them as well.
+    for (Live* other : std::exchange(l.siblings, {}))
+        if (!other->finished) finish(*other, reason, listener, error);
 }
 
 void Engine::Impl::sweep_cancelled(EngineListener& listener) {
@@ -199,20 +241,22 @@ void Engine::Impl::sweep_cancelled(EngineListener& listener) {
 void Engine::Impl::take_over_session(const Live& newcomer) {
     if (newcomer.request.session == 0) return;
     for (auto& [id, l] : live)
-        if (l.get() != &newcomer && l->request.session == newcomer.request.session &&
+        if (l->request_id != newcomer.request_id && l->request.session == newcomer.request.session &&
             l->sequence.phase == SequencePhase::Held) {
             scheduler.remove(l->sequence);
             l->sequence.phase = SequencePhase::Dropped;
         }
 }
 
+void Engine::Impl::copy_blocks(const StepPlan& plan) {
+    if (plan.copies.empty()) return;
+    std::vector<BlockCopy> copies;
+    copies.reserve(plan.copies.size());
+    for (const PlannedCopy& c : plan.copies) copies.push_back({c.from.value, c.to.value});
+    device().copy_blocks(*kv_storage, copies);
+}
+
 Status Engine::Impl::run(const StepPlan& plan) {
-    if (!plan.copies.empty()) {
-        std::vector<BlockCopy> copies;
-        copies.reserve(plan.copies.size());
-        for (const PlannedCopy& c : plan.copies) copies.push_back({c.from.value, c.to.value});
-        device().copy_blocks(*kv_storage, copies);
-    }
     tokens.clear();
     positions.clear();
     output_rows.clear();
@@ -237,14 +281,44 @@ Status Engine::Impl::run(const StepPlan& plan) {
             {.first_row = first_row,
              .rows = item.count,
              .start = item.start,
-             .blocks = std::span<const std::int32_t>(tables).subspan(first_block, s.table.blocks.size())});
+             .blocks = std::span<const std::int32_t>(tables).subspan(first_block, s.table.blocks.size()),
+             .rope_set = s.table.rope_set});
     }
     return forward(device(), model->config(), model->weights(), *kv_storage, workspace,
                    {.tokens = tokens,
                     .positions = positions,
                     .sequences = slices,
                     .output_rows = output_rows,
-                    .ropes = model->config().ropes});
+                    .ropes = model->config().ropes,
+                    .rope_sets = model->config().rope_sets()});
+}
+
+// After an error of the whole step: whose fault is it?
+void Engine::Impl::run_one_by_one(const StepPlan& plan, EngineListener& listener) {
+    for (const StepItem& item : plan.items) {
+        StepPlan alone;
+        alone.items.push_back(item);
+        alone.tokens = item.count;
+        Live& l = live_of(*item.sequence);
+        if (const Status ran = run(alone); !ran.ok()) {
+            finish(l, FinishReason::Failed, listener, ran.error());
+            continue;
+        }
+        scheduler.commit(alone);
+        deliver(alone, listener);
+    }
+}
+
+// The prompt of the first answer is computed: the others begin, from the same blocks.
+void Engine::Impl::give_birth(Live& first) {
+    for (Live* other : std::exchange(first.siblings, {})) {
+        if (other->finished) continue;
+        other->unborn = false;
+        other->stats.queue_seconds = first.stats.queue_seconds;
+        other->stats.cached_tokens = first.stats.cached_tokens;
+        scheduler.fork(first.sequence, other->sequence);
+        note(other->sequence.id.value, RequestEvent::Admitted, other->sequence.computed);
+    }
 }
 
 void Engine::Impl::deliver(const StepPlan& plan, EngineListener& listener) {
@@ -263,7 +337,12 @@ void Engine::Impl::deliver(const StepPlan& plan, EngineListener& listener) {
                 l.request.on_logits(position, row);
                 l.sequence.logits_from = position + 1;  // not again after a preemption
             }
-            if (last && l.request.max_tokens != 0) deliver_token(l, row, listener);
+            if (!last || l.request.max_tokens == 0) continue;
+            const std::vector<Live*> others = l.siblings;
+            give_birth(l);
+            deliver_token(l, row, listener);
+            for (Live* other : others)
+                if (!other->finished) deliver_token(*other, row, listener);
         }
         if (due && !l.finished && l.request.max_tokens == 0) finish(l, FinishReason::Length, listener);
     }
@@ -273,7 +352,8 @@ void Engine::Impl::deliver_token(Live& l, std::span<const float> row, EngineList
     if (l.request.on_sample_logits) l.request.on_sample_logits(row);
     const Tokenizer& tokenizer = model->tokenizer();
     const std::int32_t index = l.stats.generated_tokens;
-    auto sampled = sampler.sample(row, tokenizer.size(), l.sequence.tokens, l.request.sampling,
+    const std::int32_t vocabulary = l.request.vocabulary > 0 ? l.request.vocabulary : tokenizer.size();
+    auto sampled = sampler.sample(row, vocabulary, l.sequence.tokens, l.request.sampling,
                                   static_cast<std::uint64_t>(index), l.request.candidates);
     if (!sampled.ok()) {
         finish(l, FinishReason::Failed, listener, sampled.error());
@@ -302,7 +382,8 @@ void Engine::Impl::deliver_token(Live& l, std::span<const float> row, EngineList
 
     const bool ended = !l.request.ignore_eog && tokenizer.is_end_of_generation(sampled->id);
     TokenEvent event;
-    event.request = RequestId{l.sequence.id.value};
+    event.request = RequestId{l.request_id};
+    event.answer = l.answer;
     event.id = sampled->id;
     event.index = index;
     event.interval = interval;
@@ -310,7 +391,7 @@ void Engine::Impl::deliver_token(Live& l, std::span<const float> row, EngineList
     event.rank = sampled->rank;
     event.candidates = std::move(sampled->candidates);
     // Control tokens steer; they are not part of what is read.
-    if (!ended && !tokenizer.is_control(sampled->id))
+    if (!ended && sampled->id.value < tokenizer.size() && !tokenizer.is_control(sampled->id))
         event.text = l.stops.push(l.utf8.push(tokenizer.bytes(sampled->id)));
     listener.on_token(event);
 
@@ -357,19 +438,30 @@ bool Engine::Impl::step(EngineListener& listener) {
         return true;
     }
     const double planned = now();
+    copy_blocks(plan);
     const Status ran = run(plan);
     const double computed = now();
     if (!ran.ok()) {
-        for (auto& [id, l] : live)
-            if (!l->finished && l->sequence.phase == SequencePhase::Running)
-                finish(*l, FinishReason::Failed, listener, ran.error());
+        run_one_by_one(plan, listener);
         forget_dropped();
         return true;
     }
-    for (const StepItem& item : plan.items)
+    for (const StepItem& item : plan.items) {
+        Record r{};
+        r.kind = RecordKind::Slice;
+        r.slice = {.sequence = item.sequence->id.value,
+                   .request = live_of(*item.sequence).request_id,
+                   .iteration = iteration,
+                   .start = planned,
+                   .duration = static_cast<float>(computed - planned),
+                   .first = item.start,
+                   .tokens = item.count,
+                   .outputs = item.outputs};
+        telemetry.push(r);
         if (item.start < live_of(*item.sequence).stats.prompt_tokens)
             note(item.sequence->id.value, RequestEvent::PrefillChunk, item.count,
                  static_cast<float>(computed - planned));
+    }
     scheduler.commit(plan);
     deliver(plan, listener);
 
@@ -388,7 +480,9 @@ bool Engine::Impl::step(EngineListener& listener) {
                    .sequences = static_cast<std::int32_t>(plan.items.size()),
                    .tokens = plan.tokens,
                    .budget = options.token_budget,
-                   .waiting = static_cast<std::int32_t>(scheduler.waiting().size())};
+                   .waiting = static_cast<std::int32_t>(scheduler.waiting().size()),
+                   .blocks_used = kv.pool().size() - kv.pool().free_count(),
+                   .blocks_cached = kv.pool().cached_free_count()};
     telemetry.push(r);
     forget_dropped();
     return true;
@@ -400,6 +494,7 @@ KvSnapshot Engine::Impl::snapshot() const {
     s.block_size = options.block_size;
     s.block_bytes = kv_storage->shape.bytes_per_token() * static_cast<std::uint64_t>(options.block_size);
     s.context = options.context;
+    s.contiguous = kv.contiguous();
     s.blocks.resize(static_cast<std::size_t>(options.blocks));
     for (std::int32_t i = 0; i < options.blocks; ++i) {
         const BlockId id{i};
@@ -418,9 +513,11 @@ KvSnapshot Engine::Impl::snapshot() const {
     s.used = options.blocks - kv.pool().free_count();
     for (const auto& [id, l] : live) {
         const Sequence& q = l->sequence;
-        if (q.phase == SequencePhase::Dropped) continue;
+        if (q.phase == SequencePhase::Dropped || l->unborn) continue;
         SequenceView v;
         v.request = id;
+        v.answer = l->answer;
+        v.given_back = q.table.given_back;
         v.session = l->request.session;
         v.state = q.phase == SequencePhase::Waiting   ? SequenceState::Waiting
                   : q.phase == SequencePhase::Running ? SequenceState::Running
@@ -428,7 +525,7 @@ KvSnapshot Engine::Impl::snapshot() const {
         v.tokens = q.length();
         v.computed = q.computed;
         v.prompt_tokens = l->stats.prompt_tokens;
-        for (std::size_t i = 0; i < q.table.blocks.size(); ++i) {
+        for (auto i = static_cast<std::size_t>(v.given_back); i < q.table.blocks.size(); ++i) {
             BlockView& b = s.blocks[static_cast<std::size_t>(q.table.blocks[i].value)];
             const std::int32_t before = static_cast<std::int32_t>(i) * options.block_size;
             b.fill = std::max(b.fill, std::clamp(q.computed - before, 0, options.block_size));
@@ -446,24 +543,19 @@ KvSnapshot Engine::Impl::snapshot() const {
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Engine::~Engine() = default;
 
-Result<std::unique_ptr<Engine>> Engine::make(std::shared_ptr<Model> model, const EngineOptions& wanted) {
+Result<MemoryPlan> plan_memory(const ModelConfig& c, const EngineOptions& wanted, std::uint64_t weights,
+                               std::uint64_t free) {
     VITRINE_CHECK(check(wanted));
-    if (!model || !model->has_weights()) return invalid("An engine needs a model whose weights are loaded.");
-    const ModelConfig& c = model->config();
-    EngineOptions o = wanted;
-    if (o.context == 0) o.context = c.context;
     MemoryPlan plan;
-    plan.weights = model->weights().bytes;
-    plan.free = model->device().info().memory_free;
-    const std::int32_t max_outputs = std::max(o.max_running, 32);
-    plan.workspace = Workspace::bytes(c, o.token_budget, max_outputs);
-    KvShape shape{.layers = c.layers,
-                  .kv_heads = c.kv_heads,
-                  .head_dim = c.head_dim,
-                  .block_size = o.block_size,
-                  .blocks = 1,
-                  .dtype = o.kv_dtype};
-    const std::uint64_t block_bytes = shape.bytes();
+    plan.options = wanted;
+    EngineOptions& o = plan.options;
+    if (o.context == 0) o.context = c.context;
+    plan.weights = weights;
+    plan.free = free;
+    plan.workspace = Workspace::bytes(c, o.token_budget, max_outputs(o));
+    KvShape shape = kv_shape(c, o);
+    shape.blocks = 1;
+    const std::uint64_t block_bytes = std::max<std::uint64_t>(1, shape.bytes());
     if (o.blocks == 0) {
         // One full context, and for small models room for several conversations; at most half of what is
         // free.
@@ -471,20 +563,30 @@ Result<std::unique_ptr<Engine>> Engine::make(std::shared_ptr<Model> model, const
         const auto context_blocks = static_cast<std::uint64_t>(
             (static_cast<std::int64_t>(o.context) + o.block_size - 1) / o.block_size);
         std::uint64_t blocks = std::max(context_blocks, std::min<std::uint64_t>(256, roomy / block_bytes));
-        if (plan.free != 0) blocks = std::min(blocks, plan.free / 2 / block_bytes);
+        if (free != 0) blocks = std::min(blocks, free / 2 / block_bytes);
         o.blocks = static_cast<std::int32_t>(std::clamp<std::uint64_t>(blocks, 2, 1U << 24));
     }
     shape.blocks = o.blocks;
     plan.kv = shape.bytes();
-    if (plan.free != 0 && plan.kv + plan.workspace > plan.free)
+    if (free != 0 && plan.kv + plan.workspace > free)
         return Error{ErrorKind::OutOfMemory,
                      "The KV cache of " + std::to_string(o.blocks) + " blocks needs " + mebibytes(plan.kv) +
-                         " and the workspace " + mebibytes(plan.workspace) + ", and " + mebibytes(plan.free) +
+                         " and the workspace " + mebibytes(plan.workspace) + ", and " + mebibytes(free) +
                          " of memory are free. Choose a shorter context, fewer blocks or a smaller KV type."};
     o.context = static_cast<std::int32_t>(std::min<std::int64_t>(
         o.context, static_cast<std::int64_t>(o.blocks) * static_cast<std::int64_t>(o.block_size)));
-    VITRINE_TRY(auto storage, model->device().make_kv(shape));
-    VITRINE_TRY(auto workspace, Workspace::make(model->device(), c, o.token_budget, max_outputs));
+    return plan;
+}
+
+Result<std::unique_ptr<Engine>> Engine::make(std::shared_ptr<Model> model, const EngineOptions& wanted) {
+    VITRINE_CHECK(check(wanted));
+    if (!model || !model->has_weights()) return invalid("An engine needs a model whose weights are loaded.");
+    const ModelConfig& c = model->config();
+    VITRINE_TRY(const MemoryPlan plan,
+                plan_memory(c, wanted, model->weights().bytes, model->device().info().memory_free));
+    const EngineOptions& o = plan.options;
+    VITRINE_TRY(auto storage, model->device().make_kv(kv_shape(c, o)));
+    VITRINE_TRY(auto workspace, Workspace::make(model->device(), c, o.token_budget, max_outputs(o)));
     return std::unique_ptr<Engine>(new Engine(
         std::make_unique<Impl>(std::move(model), o, plan, std::move(storage), std::move(workspace))));
 }
@@ -499,6 +601,9 @@ Result<RequestId> Engine::submit(Request request) {
             return invalid("Token id " + std::to_string(id.value) + " is outside the vocabulary (0 to " +
                            std::to_string(vocab - 1) + ").");
     VITRINE_CHECK(validate(request.sampling, vocab));
+    if (request.n < 1 || request.n > 4096)
+        return invalid("A request can have 1 to 4096 answers, not " + std::to_string(request.n) + ".");
+    request.vocabulary = std::min(request.vocabulary, vocab);
     const auto length = request.prompt.size();
     const auto limit = static_cast<std::size_t>(e.options.context) - (request.max_tokens == 0 ? 0 : 1);
     if (length > limit)
@@ -507,22 +612,49 @@ Result<RequestId> Engine::submit(Request request) {
                          std::to_string(e.options.context) +
                          (length == limit + 1 ? ", which leaves no room for an answer" : "") +
                          ". Shorten it, or start a new conversation."};
-    auto l = std::make_unique<Live>();
-    const std::int64_t id = e.next_request++;
-    l->sequence.id = SequenceId{id};
-    l->sequence.priority = request.priority;
-    l->sequence.arrival = static_cast<std::uint64_t>(id);
-    l->sequence.tokens = request.prompt;
-    l->sequence.prompt_length = static_cast<std::int32_t>(length);
-    if (request.on_logits) l->sequence.logits_from = std::max(0, request.logits_from);
-    l->stops = StopMatcher(request.stop);
-    l->stats.prompt_tokens = static_cast<std::int32_t>(length);
-    l->submitted = e.now();
-    l->request = std::move(request);
-    e.note(id, RequestEvent::Submitted, l->stats.prompt_tokens);
-    e.scheduler.add(l->sequence);
-    e.live.emplace(id, std::move(l));
-    return RequestId{id};
+    const std::int64_t request_id = e.next_request;
+    const double time = e.now();
+    const std::vector<TokenId> prompt = std::move(request.prompt);
+    const std::int32_t answers = request.n;
+    request.prompt = {};
+    Live* first = nullptr;
+    for (std::int32_t answer = 0; answer < answers; ++answer) {
+        auto l = std::make_unique<Live>();
+        const std::int64_t id = e.next_request++;
+        l->request_id = request_id;
+        l->answer = answer;
+        l->sequence.id = SequenceId{id};
+        l->sequence.priority = request.priority;
+        l->sequence.arrival = static_cast<std::uint64_t>(request_id);
+        l->sequence.prompt_length = static_cast<std::int32_t>(length);
+        l->sequence.max_length = static_cast<std::int32_t>(std::min<std::int64_t>(
+            e.options.context, request.max_tokens < 0
+                                   ? e.options.context
+                                   : static_cast<std::int64_t>(length) + request.max_tokens));
+        l->stops = StopMatcher(request.stop);
+        l->stats.prompt_tokens = static_cast<std::int32_t>(length);
+        l->submitted = time;
+        l->request = request;
+        l->request.sampling.stream += static_cast<std::uint64_t>(answer);
+        if (answer == 0) {
+            if (request.on_logits) l->sequence.logits_from = std::max(0, request.logits_from);
+            first = l.get();
+        } else {
+            l->request.on_logits = nullptr;
+            l->request.on_sample_logits = nullptr;
+        }
+        e.note(id, RequestEvent::Submitted, l->stats.prompt_tokens);
+        // Without sharing, each answer computes its own prompt.
+        if (answer == 0 || e.kv.contiguous()) {
+            l->sequence.tokens = prompt;
+            e.scheduler.add(l->sequence);
+        } else {
+            l->unborn = true;
+            first->siblings.push_back(l.get());
+        }
+        e.live.emplace(id, std::move(l));
+    }
+    return RequestId{request_id};
 }
 
 bool Engine::step(EngineListener& listener) { return impl_->step(listener); }
@@ -545,7 +677,14 @@ const MemoryPlan& Engine::memory() const { return impl_->memory; }
 KvSnapshot Engine::snapshot() const { return impl_->snapshot(); }
 TelemetryRing& Engine::telemetry() { return impl_->telemetry; }
 std::int64_t Engine::iterations() const { return impl_->iteration; }
+double Engine::started() const {
+    return std::chrono::duration<double>(impl_->start.time_since_epoch()).count();
+}
 std::uint64_t Engine::weight_bytes_per_step() const { return impl_->model->weights().bytes_per_step(); }
+
+void Engine::poison_cache() {
+    impl_->device().fill_kv(*impl_->kv_storage, std::numeric_limits<float>::quiet_NaN());
+}
 
 Status Engine::verify() const {
     std::vector<const BlockTable*> tables;

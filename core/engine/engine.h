@@ -24,6 +24,10 @@
 
 namespace vitrine {
 
+// How the KV cache is given out. Static is what engines without paging do, here for comparison: a run of
+// blocks side by side for all that a sequence may come to have, reserved when it is admitted, never shared.
+enum class CacheMode : std::uint8_t { Paged, Static };
+
 struct EngineOptions {
     std::int32_t context = 0;         // most tokens of one sequence; 0: what the model was trained for
     std::int32_t block_size = 16;     // tokens in a KV block: 8 to 256, a multiple of 8
@@ -31,7 +35,8 @@ struct EngineOptions {
     DType kv_dtype = DType::F16;      // F32, F16 or BF16
     std::int32_t token_budget = 256;  // most rows of an iteration ("chunk" of a long prompt)
     std::int32_t max_running = 32;    // most sequences in an iteration
-    bool prefix_cache = true;
+    bool prefix_cache = true;         // without effect in a static cache
+    CacheMode cache = CacheMode::Paged;
 };
 
 enum class FinishReason : std::uint8_t {
@@ -47,11 +52,18 @@ const char* name_of(FinishReason reason);  // "stop", "stop", "length", "context
 struct Request {
     std::vector<TokenId> prompt;  // at least one id, all inside the vocabulary
     SamplingParams sampling;
-    std::int32_t max_tokens = -1;   // −1: until the context is full
+    std::int32_t max_tokens = -1;  // −1: until the context is full
+    // Answers to the prompt, each ended by itself. The prompt is computed once and its blocks are shared (not
+    // in a static cache); answer i draws from the random stream sampling.stream + i, so it is what a request
+    // of its own with that stream would give.
+    std::int32_t n = 1;
     std::vector<std::string> stop;  // stop strings
     bool ignore_eog = false;
     std::int32_t priority = 0;    // higher first
     std::int32_t candidates = 0;  // how many candidates to report with each token
+    // Rows of the output matrix that are tokens. 0: as many as the tokenizer has; rows beyond, where a matrix
+    // is padded, can never be drawn. Ids without a text are only good for a caller that wants ids.
+    std::int32_t vocabulary = 0;
     // Conversation this request continues; 0: none. After the answer its blocks stay referenced (until
     // memory is needed or the session's next request takes over), so that its block table can be shown.
     std::int64_t session = 0;
@@ -60,7 +72,7 @@ struct Request {
     // request generates nothing then if max_tokens is 0.
     std::function<void(std::int32_t position, std::span<const float> logits)> on_logits;
     std::int32_t logits_from = 0;
-    // Called with each row that a token is sampled from, before sampling.
+    // Called with each row that a token of the first answer is sampled from, before sampling.
     std::function<void(std::span<const float> logits)> on_sample_logits;
 };
 
@@ -81,6 +93,7 @@ struct RequestStats {
 
 struct TokenEvent {
     RequestId request;
+    std::int32_t answer = 0;  // 0 to Request::n − 1
     TokenId id;
     std::int32_t index = 0;  // 0: first generated token
     std::string text;        // whole characters that may be shown now; often empty
@@ -90,8 +103,10 @@ struct TokenEvent {
     std::vector<Candidate> candidates;
 };
 
+// Once for each answer.
 struct FinishEvent {
     RequestId request;
+    std::int32_t answer = 0;
     FinishReason reason = FinishReason::Stop;
     std::string text;            // what was still held back
     std::optional<Error> error;  // with Failed
@@ -109,8 +124,15 @@ struct MemoryPlan {
     std::uint64_t weights = 0;
     std::uint64_t kv = 0;
     std::uint64_t workspace = 0;
-    std::uint64_t free = 0;  // on the device, before the KV pool was made
+    std::uint64_t free = 0;  // on the device, before the KV pool was made; 0: not known
+    EngineOptions options;   // with the defaults filled in, so that all fits
 };
+
+// What an engine over such a model would take, before anything is loaded: from the configuration, the device
+// memory of its weights and what is free beside them. InvalidArgument for options out of range; OutOfMemory
+// with needed and free where pool and workspace do not fit.
+Result<MemoryPlan> plan_memory(const ModelConfig& config, const EngineOptions& options, std::uint64_t weights,
+                               std::uint64_t free);
 
 class Engine {
   public:
@@ -123,7 +145,8 @@ class Engine {
     Result<RequestId> submit(Request request);
 
     // One iteration. Returns false when there was nothing to do. Events go to the listener during the call.
-    // A device error ends every running request with Failed; the engine stays usable.
+    // After a device error the sequences of the iteration are computed one by one: those that fail alone end
+    // with Failed, the others go on; the engine stays usable.
     bool step(EngineListener& listener);
     bool idle() const;  // nothing waiting, nothing running
 
@@ -137,9 +160,13 @@ class Engine {
     KvSnapshot snapshot() const;
     TelemetryRing& telemetry();
     std::int64_t iterations() const;
+    // When the clock of the telemetry began, in seconds of std::chrono::steady_clock.
+    double started() const;
     // Bytes of weights that the last iteration read, for GB/s.
     std::uint64_t weight_bytes_per_step() const;
     Status verify() const;  // invariants of pool, cache and tables
+    // For tests: fills the whole KV pool with NaN, so that reading what is not written shows.
+    void poison_cache();
 
   private:
     struct Impl;

@@ -60,6 +60,9 @@ Result<std::shared_ptr<Model>> Model::load(const std::filesystem::path& path, co
     VITRINE_TRY(const auto model, from_source(*source));
     VITRINE_TRY(model->device_, open_device(options));
     const std::uint64_t free = model->device_->info().memory_free;
+    if (options.planned)
+        options.planned(
+            {.config = model->config_, .weights_bytes = source->weights_bytes(), .free_bytes = free});
     if (free != 0 && source->weights_bytes() > free)
         return Error{ErrorKind::OutOfMemory, path.string() + " needs " + mebibytes(source->weights_bytes()) +
                                                  " for its weights, and " + mebibytes(free) +

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,10 +19,19 @@
 
 namespace vitrine {
 
+// What is known of a model before its weights are read.
+struct ModelFacts {
+    const ModelConfig& config;
+    std::uint64_t weights_bytes = 0;  // in the file
+    std::uint64_t free_bytes = 0;     // on the device now; 0: not known
+};
+
 struct LoadOptions {
     std::string device = "auto";  // "auto", "cpu", "reference"
     int threads = 0;              // 0: one for each core
     LoadProgress progress;
+    // Called once, before the weights are read.
+    std::function<void(const ModelFacts&)> planned = {};
 };
 
 class Model {

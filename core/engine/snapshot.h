@@ -26,7 +26,9 @@ struct SequenceView {
     std::int32_t tokens = 0;
     std::int32_t computed = 0;
     std::int32_t prompt_tokens = 0;
-    std::vector<std::int32_t> blocks;  // block table, logical → physical
+    std::int32_t answer = 0;           // of its request
+    std::vector<std::int32_t> blocks;  // block table, logical → physical, from logical block given_back on
+    std::int32_t given_back = 0;       // leading blocks that no window reaches any more
 };
 
 // The KV pool at one moment: an immutable value for panels.
@@ -35,6 +37,7 @@ struct KvSnapshot {
     std::int32_t block_size = 0;
     std::uint64_t block_bytes = 0;
     std::int32_t context = 0;
+    bool contiguous = false;  // a static cache: each table is one run of blocks, reserved at once
     std::vector<BlockView> blocks;
     std::vector<SequenceView> sequences;  // running, waiting, held
     std::int32_t used = 0;
@@ -42,7 +45,12 @@ struct KvSnapshot {
     std::int32_t cached_free = 0;    // free, and found again if a prompt begins with them
     std::int32_t shared = 0;         // blocks with more than one reference
     std::int32_t wasted_tokens = 0;  // empty places in used blocks (internal fragmentation)
-    std::string last_change;         // one sentence: what the last iteration did to the pool
+    // Share of the places in used blocks that hold nothing, 0 to 1: the waste of the PagedAttention paper.
+    double waste() const {
+        const double places = static_cast<double>(used) * block_size;
+        return places > 0 ? wasted_tokens / places : 0.0;
+    }
+    std::string last_change;  // one sentence: what the last iteration did to the pool
 };
 
 }  // namespace vitrine

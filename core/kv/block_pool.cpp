@@ -1,5 +1,6 @@
 #include "core/kv/block_pool.h"
 
+#include <algorithm>
 #include <string>
 
 namespace vitrine {
@@ -45,6 +46,11 @@ void BlockPool::push_back(BlockId block) {
 std::optional<BlockId> BlockPool::allocate() {
     if (first_ < 0) return std::nullopt;
     const BlockId block{first_};
+    take(block);
+    return block;
+}
+
+void BlockPool::take(BlockId block) {
     unlink(block);
     Slot& s = at(block);
     if (s.cached) {
@@ -52,7 +58,22 @@ std::optional<BlockId> BlockPool::allocate() {
         if (evict_) evict_(block);
     }
     s.references = 1;
-    return block;
+}
+
+std::int32_t BlockPool::find_run(std::int32_t count) const {
+    std::int32_t length = 0;
+    for (std::int32_t i = 0; i < size(); ++i) {
+        length = slots_[static_cast<std::size_t>(i)].references == 0 ? length + 1 : 0;
+        if (length >= std::max(count, 1)) return i - length + 1;
+    }
+    return -1;
+}
+
+std::optional<BlockId> BlockPool::allocate_run(std::int32_t count) {
+    const std::int32_t first = find_run(count);
+    if (count < 1 || first < 0) return std::nullopt;
+    for (std::int32_t i = first; i < first + count; ++i) take(BlockId{i});
+    return BlockId{first};
 }
 
 void BlockPool::acquire(BlockId block) {

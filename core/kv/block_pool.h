@@ -24,7 +24,11 @@ class BlockPool {
     void set_evict_hook(std::function<void(BlockId)> hook) { evict_ = std::move(hook); }
 
     std::optional<BlockId> allocate();  // reference count 1; nothing where every block is used
-    void acquire(BlockId block);        // one more reference; takes a free block out of the free list
+    // The first of `count` free blocks that lie side by side, with reference count 1 each; nothing where
+    // there is no such run. Takes time in the size of the pool.
+    std::optional<BlockId> allocate_run(std::int32_t count);
+    bool has_run(std::int32_t count) const { return find_run(count) >= 0; }
+    void acquire(BlockId block);    // one more reference; takes a free block out of the free list
     Status release(BlockId block);  // one reference less; Internal error where there was none (double free)
     // Whether the block's content can be found again. Turning it off in a free block moves it to the front.
     void set_cached(BlockId block, bool cached);
@@ -49,6 +53,8 @@ class BlockPool {
     };
     Slot& at(BlockId b) { return slots_[static_cast<std::size_t>(b.value)]; }
     const Slot& at(BlockId b) const { return slots_[static_cast<std::size_t>(b.value)]; }
+    std::int32_t find_run(std::int32_t count) const;  // −1: none
+    void take(BlockId block);
     void unlink(BlockId block);
     void push_front(BlockId block);
     void push_back(BlockId block);

@@ -5,8 +5,13 @@
 namespace vitrine {
 namespace {
 
+// Iterations after which a running sequence that got no row comes first, whatever its priority: many decodes
+// do not hold up a prompt for ever, nor many prompts of high priority one of low.
+constexpr std::int64_t patience = 16;
+
 bool before(const Sequence* a, const Sequence* b) {
-    return a->priority != b->priority ? a->priority > b->priority : a->arrival < b->arrival;
+    if (a->priority != b->priority) return a->priority > b->priority;
+    return a->arrival != b->arrival ? a->arrival < b->arrival : a->id < b->id;
 }
 
 void insert_ordered(std::vector<Sequence*>& list, Sequence* s) {
@@ -41,6 +46,22 @@ void Scheduler::hold(Sequence& sequence) {
     held_.push_back(&sequence);
 }
 
+void Scheduler::fork(const Sequence& from, Sequence& to) {
+    to.tokens = from.tokens;
+    to.table.owner = to.id;
+    to.logits_from = from.logits_from;
+    to.cached_tokens = from.cached_tokens;
+    if (kv_.contiguous() || running_.size() >= static_cast<std::size_t>(limits_.max_running)) {
+        add(to);
+        return;
+    }
+    kv_.fork(from.table, to.table);
+    to.computed = from.computed;
+    to.last_served = from.last_served;
+    to.phase = SequencePhase::Running;
+    insert_ordered(running_, &to);
+}
+
 bool Scheduler::drop_oldest_held() {
     if (held_.empty()) return false;
     Sequence* oldest = held_.front();
@@ -50,7 +71,17 @@ bool Scheduler::drop_oldest_held() {
     return true;
 }
 
-void Scheduler::preempt(Sequence& sequence, StepPlan& plan) {
+void Scheduler::preempt(Sequence& sequence, StepPlan& plan, Left& left) {
+    // It may have its tokens in this plan already: take them back. Copies planned for it only write blocks
+    // that are free again, before anybody else writes them.
+    const auto item = std::find_if(plan.items.begin(), plan.items.end(),
+                                   [&](const StepItem& i) { return i.sequence == &sequence; });
+    if (item != plan.items.end()) {
+        left.rows += item->count;
+        left.outputs += item->outputs;
+        plan.tokens -= item->count;
+        plan.items.erase(item);
+    }
     std::erase(running_, &sequence);
     kv_.release(sequence.table);
     sequence.computed = 0;
@@ -73,20 +104,10 @@ bool Scheduler::give(Sequence& sequence, std::int32_t count, StepPlan& plan, Lef
             if (running_.size() == 1)
                 plan.exhausted.push_back(&sequence);
             else
-                preempt(sequence, plan);
+                preempt(sequence, plan, left);
             return false;
         }
-        // It may have its tokens in this plan already: take them back. Copies planned for it only write
-        // blocks that are free again, before anybody else writes them.
-        const auto item = std::find_if(plan.items.begin(), plan.items.end(),
-                                       [&](const StepItem& i) { return i.sequence == victim; });
-        if (item != plan.items.end()) {
-            left.rows += item->count;
-            left.outputs += item->outputs;
-            plan.tokens -= item->count;
-            plan.items.erase(item);
-        }
-        preempt(*victim, plan);
+        preempt(*victim, plan, left);
     }
 }
 
@@ -102,14 +123,36 @@ void Scheduler::schedule(Sequence& sequence, StepPlan& plan, Left& left) {
     sequence.last_served = iteration_;
 }
 
+std::int32_t Scheduler::rope_set_of(const Sequence& sequence) const {
+    return limits_.rope_switch > 0 && sequence.length() > limits_.rope_switch ? 1 : 0;
+}
+
+// From nothing computed: what the prefix cache has of it, and a contiguous table's run.
+void Scheduler::start(Sequence& sequence) {
+    sequence.table.rope_set = rope_set_of(sequence);
+    if (kv_.contiguous()) {
+        kv_.reserve(sequence.table, std::max(sequence.max_length, sequence.length()));
+        sequence.computed = 0;
+    } else {
+        sequence.computed = kv_.match_prefix(sequence.table, sequence.tokens, sequence.logits_from);
+    }
+}
+
 // Is there room for all that the sequence has, and for a block to grow into, beside what the running ones
 // still have to catch up with? Cached blocks that it will take over need no room unless they are in the free
 // list themselves.
 bool Scheduler::fits(const Sequence& sequence) {
+    if (kv_.contiguous()) {
+        const std::int32_t blocks = kv_.blocks_for(std::max(sequence.max_length, sequence.length()));
+        while (!kv_.pool().has_run(blocks))
+            if (!drop_oldest_held()) return false;
+        return true;
+    }
     std::int32_t promised = 0;
     for (const Sequence* s : running_) promised += kv_.blocks_missing(s->table, s->length() + 1);
     for (;;) {
-        const PrefixMatch match = kv_.peek_prefix(sequence.tokens, sequence.logits_from);
+        const PrefixMatch match =
+            kv_.peek_prefix(sequence.tokens, sequence.logits_from, rope_set_of(sequence));
         const std::int32_t wanted =
             kv_.blocks_for(sequence.length() + 1) + 1 - match.blocks + match.free_blocks;
         if (kv_.pool().free_count() - promised >= std::min(wanted, kv_.pool().size())) return true;
@@ -117,14 +160,32 @@ bool Scheduler::fits(const Sequence& sequence) {
     }
 }
 
+// Room for the first in the queue at the cost of running ones of lower priority, last in order first. They
+// cannot push it out in turn, so nothing is exchanged for ever.
+bool Scheduler::make_room(const Sequence& sequence, StepPlan& plan, Left& left) {
+    const auto full = [&] { return running_.size() >= static_cast<std::size_t>(limits_.max_running); };
+    const auto lower = [&] { return !running_.empty() && running_.back()->priority < sequence.priority; };
+    if (full() && !lower()) return false;
+    if (!fits(sequence) && lower()) {
+        // Not at all where even all of them would not do.
+        std::int32_t most = kv_.pool().free_count();
+        for (const Sequence* s : running_)
+            if (s->priority < sequence.priority) most += static_cast<std::int32_t>(s->table.blocks.size());
+        if (most < std::min(kv_.blocks_for(sequence.length() + 1), kv_.pool().size())) return false;
+    }
+    while ((full() || !fits(sequence)) && lower()) preempt(*running_.back(), plan, left);
+    return !full() && fits(sequence);
+}
+
 void Scheduler::admit(StepPlan& plan, Left& left) {
     // Where no rows are left it is admitted all the same, and has its turn in a later iteration.
-    while (!waiting_.empty() && running_.size() < static_cast<std::size_t>(limits_.max_running)) {
+    while (!waiting_.empty()) {
         Sequence& s = *waiting_.front();
-        if (!fits(s)) return;
-        waiting_.erase(waiting_.begin());
+        if (!make_room(s, plan, left)) return;
+        std::erase(waiting_, &s);
+        s.last_served = iteration_;
         s.phase = SequencePhase::Running;
-        s.computed = kv_.match_prefix(s.table, s.tokens, s.logits_from);
+        start(s);
         if (s.cached_tokens < 0) s.cached_tokens = s.computed;
         insert_ordered(running_, &s);
         plan.admitted.push_back(&s);
@@ -137,9 +198,16 @@ StepPlan Scheduler::plan() {
     ++iteration_;
     StepPlan plan;
     Left left{limits_.token_budget, std::max(limits_.max_outputs, limits_.max_running)};
+    for (Sequence* s : running_)
+        if (s->table.rope_set != rope_set_of(*s)) {
+            if (!kv_.contiguous()) kv_.release(s->table);
+            start(*s);
+        }
     // A copy of the list: preemption changes it on the way.
     std::vector<Sequence*> order(running_);
-    std::stable_sort(order.begin(), order.end(), [](const Sequence* a, const Sequence* b) {
+    const auto late = [this](const Sequence* s) { return iteration_ - s->last_served > patience; };
+    std::stable_sort(order.begin(), order.end(), [&](const Sequence* a, const Sequence* b) {
+        if (late(a) != late(b)) return late(a);
         const bool one_a = a->pending() == 1;
         const bool one_b = b->pending() == 1;
         if (one_a != one_b) return one_a;
@@ -156,6 +224,10 @@ void Scheduler::commit(const StepPlan& plan) {
     for (const StepItem& item : plan.items) {
         item.sequence->computed = item.start + item.count;
         kv_.publish(item.sequence->table, item.sequence->tokens, item.sequence->computed);
+        // The next row sees `window` tokens, itself among them.
+        if (limits_.window > 0)
+            kv_.give_back_before(item.sequence->table,
+                                 std::max(0, item.sequence->computed - limits_.window + 1));
     }
 }
 

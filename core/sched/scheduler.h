@@ -4,9 +4,15 @@
 //
 // Order: higher priority first, then earlier arrival. Sequences that need one token come before those that
 // catch up with more, so that a long prompt does not hold up the others; where the budget is too small for
-// all of them they take turns. When blocks run out, first the held sequences give theirs back (oldest first),
-// then the last in order is preempted: its tokens are kept and recomputed later. A waiting sequence is
-// admitted only when all that it has fits, so the first in order always makes progress.
+// all of them they take turns, and whoever got nothing for 16 iterations comes first. When blocks run out,
+// first the held sequences give theirs back (oldest first), then the last in order is preempted: its tokens
+// are kept and recomputed later. A waiting sequence is admitted only when all that it has fits, so the first
+// in order always makes progress; where it has a higher priority than running ones, those give way to it.
+//
+// Which set of rotary embeddings a sequence is computed with follows from its length at each plan. Where that
+// changes, nothing computed so far counts any more: it starts over, like after a preemption but without
+// waiting. With contiguous tables a sequence is admitted when a run for its max_length is free; it never
+// grows beyond it, so nobody is preempted.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +29,10 @@ struct SchedulerLimits {
     std::int32_t token_budget = 256;  // most rows of an iteration
     std::int32_t max_running = 32;
     std::int32_t max_outputs = 32;  // most rows with logits in an iteration, at least max_running
+    // Sequences of more tokens use the second set of rotary embeddings; 0: there is one set.
+    std::int32_t rope_switch = 0;
+    // Every layer sees so many tokens at most: blocks before them are given back. 0: some layer sees all.
+    std::int32_t window = 0;
 };
 
 struct StepItem {
@@ -51,6 +61,9 @@ class Scheduler {
     void add(Sequence& sequence);  // to the waiting ones
     // Takes it out and gives its blocks back.
     void remove(Sequence& sequence, bool drop_cache = false);
+    // `to` is another answer to what `from` has computed: it gets the same tokens and shares all its blocks.
+    // Where as many run as may, or blocks cannot be shared, it waits like any other.
+    void fork(const Sequence& from, Sequence& to);
     // Takes a running sequence out of the schedule but lets it keep its blocks until they are needed.
     void hold(Sequence& sequence);
 
@@ -71,8 +84,11 @@ class Scheduler {
     };
     bool drop_oldest_held();
     bool give(Sequence& sequence, std::int32_t count, StepPlan& plan, Left& left);
-    void preempt(Sequence& sequence, StepPlan& plan);
+    void preempt(Sequence& sequence, StepPlan& plan, Left& left);
+    bool make_room(const Sequence& sequence, StepPlan& plan, Left& left);
     bool fits(const Sequence& sequence);
+    std::int32_t rope_set_of(const Sequence& sequence) const;
+    void start(Sequence& sequence);
     void admit(StepPlan& plan, Left& left);
     void schedule(Sequence& sequence, StepPlan& plan, Left& left);
 

@@ -24,6 +24,9 @@ struct Sequence {
     SequencePhase phase = SequencePhase::Waiting;
     std::vector<TokenId> tokens;  // prompt and what was generated: never lost
     std::int32_t prompt_length = 0;
+    // Most tokens that it can come to have: what contiguous tables reserve. 0: not known, only for paged
+    // ones.
+    std::int32_t max_length = 0;
     std::int32_t computed = 0;  // leading tokens whose keys and values are written
     BlockTable table;
     std::int32_t cached_tokens =

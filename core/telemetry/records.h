@@ -9,7 +9,7 @@
 
 namespace vitrine {
 
-enum class RecordKind : std::uint8_t { Iteration, Token, Block, Request };
+enum class RecordKind : std::uint8_t { Iteration, Token, Block, Request, Slice };
 
 // One pass over the scheduler, the model and the sampler.
 struct IterationRecord {
@@ -25,6 +25,20 @@ struct IterationRecord {
     std::int32_t tokens;  // rows of this iteration
     std::int32_t budget;  // the most rows it could have had
     std::int32_t waiting;
+    std::int32_t blocks_used;    // at its end; of the pool, the rest is free
+    std::int32_t blocks_cached;  // of the free ones, those that can be found again
+};
+
+// What one sequence had computed in an iteration: a line of the plan.
+struct SliceRecord {
+    std::int64_t sequence;
+    std::int64_t request;  // its request; the same number unless it is a further answer
+    std::int64_t iteration;
+    double start;
+    float duration;        // of the iteration's forward pass
+    std::int32_t first;    // position of its first row
+    std::int32_t tokens;   // rows
+    std::int32_t outputs;  // rows with logits
 };
 
 enum class TokenOrigin : std::uint8_t { Sampled, Accepted, Corrected, Bonus };
@@ -80,6 +94,7 @@ struct Record {
         TokenRecord token;
         BlockRecord block;
         RequestRecord request;
+        SliceRecord slice;
     };
 };
 static_assert(std::is_trivially_copyable_v<Record> && sizeof(Record) <= 72);

@@ -27,14 +27,14 @@ struct Answer {
 class Listener : public EngineListener {
   public:
     void on_token(const TokenEvent& e) override {
-        Answer& a = answers[e.request.value];
+        Answer& a = at(e.request, e.answer);
         if (e.index != static_cast<std::int32_t>(a.ids.size())) qFatal("token %d came out of order", e.index);
         if (a.finished) qFatal("a token after the end");
         a.ids.push_back(e.id);
         a.text += e.text;
     }
     void on_finish(const FinishEvent& e) override {
-        Answer& a = answers[e.request.value];
+        Answer& a = at(e.request, e.answer);
         if (a.finished) qFatal("finished twice");
         a.finished = true;
         a.reason = e.reason;
@@ -42,7 +42,11 @@ class Listener : public EngineListener {
         a.error = e.error;
         a.stats = e.stats;
     }
-    std::map<std::int64_t, Answer> answers;
+    Answer& at(RequestId request, std::int32_t answer) {
+        return answer == 0 ? answers[request.value] : further[{request.value, answer}];
+    }
+    std::map<std::int64_t, Answer> answers;  // the first of each request
+    std::map<std::pair<std::int64_t, std::int32_t>, Answer> further;
 };
 
 inline std::shared_ptr<Model> load_or_die(const std::filesystem::path& path, const std::string& device,
@@ -60,6 +64,37 @@ inline std::shared_ptr<Model> small(const QTemporaryDir& dir, const SmallModelOp
     const std::filesystem::path path = std::filesystem::path(dir.path().toStdString()) / "small.gguf";
     if (!write_small_model(path, options)) qFatal("cannot write %s", path.c_str());
     return load_or_die(path, device, threads);
+}
+
+inline std::shared_ptr<Model> built(const QTemporaryDir& dir, const GgufBuilder& file,
+                                    const std::string& device, int threads = 2) {
+    const std::filesystem::path path = std::filesystem::path(dir.path().toStdString()) / "built.gguf";
+    if (!write_file(path, file.bytes())) qFatal("cannot write %s", path.c_str());
+    return load_or_die(path, device, threads);
+}
+
+// A model whose rotary embedding changes beyond `original` tokens (longrope).
+inline GgufBuilder longrope_model(std::uint32_t original, const SmallModelOptions& options = {}) {
+    GgufBuilder b = small_model(options);
+    const std::uint64_t half = options.embedding / options.heads / 2;
+    Bytes near, far;
+    for (std::uint64_t i = 0; i < half; ++i) {
+        const Bytes one = le(1.0F + 0.1F * static_cast<float>(i));
+        const Bytes other = le(1.5F + 0.7F * static_cast<float>(i));
+        near.insert(near.end(), one.begin(), one.end());
+        far.insert(far.end(), other.begin(), other.end());
+    }
+    b.set_u32("llama.rope.scaling.original_context_length", original);
+    b.add_tensor("rope_factors_short.weight", {half}, 0, near);
+    b.add_tensor("rope_factors_long.weight", {half}, 0, far);
+    return b;
+}
+
+// Every layer sees `window` tokens.
+inline GgufBuilder sliding_model(std::uint32_t window, const SmallModelOptions& options = {}) {
+    GgufBuilder b = small_model(options);
+    b.set_u32("llama.attention.sliding_window", window);
+    return b;
 }
 
 inline std::unique_ptr<Engine> engine_or_die(const std::shared_ptr<Model>& model,

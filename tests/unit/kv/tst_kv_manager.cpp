@@ -54,6 +54,95 @@ class TestKvManager : public QObject {
         QCOMPARE(kv.pool().free_count(), 16);
     }
 
+    void contiguous_tables_are_runs_and_nothing_is_shared() {
+        KvManager kv(10, 8, context, KvPolicy{.contiguous = true});
+        QVERIFY(kv.contiguous() && !kv.prefix_cache_enabled());
+        BlockTable a, b, c;
+        QVERIFY(kv.reserve(a, 32));
+        QVERIFY(kv.reserve(b, 24));
+        for (const BlockTable* t : {&a, &b})
+            for (std::size_t i = 1; i < t->blocks.size(); ++i)
+                QCOMPARE(t->blocks[i].value, t->blocks[i - 1].value + 1);
+        QVERIFY(kv.reserve(a, 20));   // what it has
+        QVERIFY(!kv.reserve(a, 33));  // it does not grow
+        QCOMPARE(a.blocks.size(), std::size_t{4});
+        kv.publish(a, counting(32), 32);
+        QCOMPARE(kv.match_prefix(c, counting(32), 1000), 0);
+        // Five blocks are free, but no four side by side.
+        kv.release(a);
+        QVERIFY(kv.reserve(a, 8));
+        QVERIFY(kv.reserve(c, 16));
+        kv.release(a);
+        QVERIFY(!kv.reserve(a, 40));
+        QVERIFY(a.blocks.empty());
+        QVERIFY(kv.reserve(a, 24));
+        std::vector<PlannedCopy> copies;
+        QVERIFY(kv.make_writable(a, 0, 24, copies));
+        QVERIFY(copies.empty());
+        kv.give_back_before(a, 24);
+        QCOMPARE(a.given_back, 0);
+        verify(kv, {&a, &b, &c});
+        kv.release(a);
+        kv.release(b);
+        kv.release(c);
+        verify(kv, {});
+    }
+
+    void sets_of_rotary_embeddings_have_roots_of_their_own() {
+        KvManager kv(16, 8, context, KvPolicy{.rope_sets = 2});
+        const auto ids = counting(20);
+        BlockTable near = computed(kv, ids);
+        BlockTable far;
+        far.owner = SequenceId{2};
+        far.rope_set = 1;
+        QCOMPARE(kv.peek_prefix(ids, 1000, 0).blocks, 2);
+        QCOMPARE(kv.peek_prefix(ids, 1000, 1).blocks, 0);
+        QCOMPARE(kv.match_prefix(far, ids, 1000), 0);
+        QVERIFY(kv.reserve(far, 20));
+        kv.publish(far, ids, 20);
+        BlockTable again;
+        again.rope_set = 1;
+        QCOMPARE(kv.match_prefix(again, ids, 1000), 16);
+        QCOMPARE(again.blocks[0], far.blocks[0]);
+        QVERIFY(near.blocks[0] != far.blocks[0]);
+        verify(kv, {&near, &far, &again});
+    }
+
+    void what_no_window_reaches_is_given_back_once() {
+        KvManager kv(16, 8, context, true);
+        const auto ids = counting(60);
+        BlockTable a = computed(kv, ids);
+        kv.give_back_before(a, 7);
+        QCOMPARE(a.given_back, 0);
+        kv.give_back_before(a, 25);
+        QCOMPARE(a.given_back, 3);
+        QVERIFY(!a.blocks[2].valid() && a.blocks[3].valid());
+        kv.give_back_before(a, 25);
+        kv.give_back_before(a, 3);
+        QCOMPARE(a.given_back, 3);
+        verify(kv, {&a});
+        QCOMPARE(kv.pool().cached_free_count(), 3);  // still found by who begins alike
+        BlockTable b;
+        b.owner = SequenceId{2};
+        QCOMPARE(kv.match_prefix(b, ids, 1000), 56);
+        BlockTable c;
+        c.owner = SequenceId{3};
+        kv.fork(a, c);
+        QCOMPARE(c.given_back, 3);
+        verify(kv, {&a, &b, &c});
+        // Growing, writing and publishing go on where it is.
+        std::vector<PlannedCopy> copies;
+        QVERIFY(kv.reserve(a, 70));
+        QVERIFY(kv.make_writable(a, 60, 10, copies));
+        auto longer = ids;
+        for (int i = 60; i < 70; ++i) longer.emplace_back(i);
+        kv.publish(a, longer, 70);
+        verify(kv, {&a, &b, &c});
+        for (BlockTable* t : {&a, &b, &c}) kv.release(*t);
+        verify(kv, {});
+        QCOMPARE(kv.pool().free_count(), 16);
+    }
+
     void at_least_one_token_is_computed() {
         KvManager kv(16, 8, context, true);
         const auto ids = counting(16);

@@ -15,6 +15,8 @@ const CacheContext context{.model = 1, .weights_format = "F16", .rope = "", .kv_
 struct Bench {
     Bench(std::int32_t blocks, SchedulerLimits limits, bool cache = true, std::int32_t block_size = 8)
         : kv(blocks, block_size, context, cache), scheduler(kv, limits) {}
+    Bench(std::int32_t blocks, SchedulerLimits limits, KvPolicy policy)
+        : kv(blocks, 8, context, policy), scheduler(kv, limits) {}
 
     Sequence& add(std::int32_t prompt, std::int32_t generate, std::int32_t first = 0,
                   std::int32_t priority = 0) {
@@ -24,6 +26,7 @@ struct Bench {
         s->priority = priority;
         for (std::int32_t i = 0; i < prompt; ++i) s->tokens.emplace_back(first + i);
         s->prompt_length = prompt;
+        s->max_length = prompt + generate;
         wanted.push_back(prompt + generate);
         sequences.push_back(std::move(s));
         scheduler.add(*sequences.back());
@@ -222,15 +225,168 @@ class TestScheduler : public QObject {
         QVERIFY(old.table.blocks.empty());
     }
 
+    void a_higher_priority_takes_the_place_of_a_lower_one() {
+        // By the number that may run…
+        Bench few(64, {.token_budget = 64, .max_running = 2, .max_outputs = 4});
+        Sequence& low = few.add(10, 50);
+        Sequence& lower = few.add(10, 50, 500, -1);
+        few.step();
+        Sequence& high = few.add(10, 5, 1000, 3);
+        StepPlan plan = few.step();
+        QCOMPARE(plan.preempted, std::vector<Sequence*>{&lower});
+        QVERIFY(item_of(plan, high) && item_of(plan, low) && !item_of(plan, lower));
+        // …and by blocks; equals wait.
+        Bench small(8, {.token_budget = 64, .max_running = 4, .max_outputs = 4});
+        Sequence& old = small.add(40, 10);
+        small.step();
+        Sequence& equal = small.add(40, 10, 500);
+        QVERIFY(small.step().preempted.empty());
+        QCOMPARE(equal.phase, SequencePhase::Waiting);
+        Sequence& urgent = small.add(30, 10, 1000, 1);
+        plan = small.step();
+        QCOMPARE(plan.preempted, std::vector<Sequence*>{&old});
+        QVERIFY(item_of(plan, urgent));
+        int guard = 0;
+        while (!small.scheduler.idle() && ++guard < 200) small.step();
+        QVERIFY(small.scheduler.idle() && small.exhausted.empty());
+        for (const auto& s : small.sequences) QVERIFY(s->preemptions <= 1);
+        QCOMPARE(old.length(), 50);
+    }
+
+    void nobody_gives_way_where_it_would_not_help() {
+        Bench b(8, {.token_budget = 64, .max_running = 4, .max_outputs = 4});
+        b.add(30, 10, 0, 5);
+        Sequence& low = b.add(10, 4, 500);
+        b.step();
+        b.add(50, 1, 1000, 3);
+        QVERIFY(b.step().preempted.empty());
+        QCOMPARE(low.phase, SequencePhase::Running);
+        int guard = 0;
+        while (!b.scheduler.idle() && ++guard < 200) b.step();
+        QVERIFY(b.scheduler.idle() && b.exhausted.empty());
+    }
+
+    void everybody_who_runs_gets_on() {
+        // As many decodes as the budget has rows, and a prompt beside them.
+        Bench decodes(256, {.token_budget = 4, .max_running = 8, .max_outputs = 8});
+        for (int i = 0; i < 4; ++i) decodes.add(1, 400, i * 1000);
+        Sequence& prompt = decodes.add(40, 1, 9000);
+        int steps = 0;
+        while (prompt.computed < 40 && ++steps < 400) decodes.step();
+        QVERIFY2(steps < 40 / 4 * 20, qPrintable(QString::number(steps)));
+        // A prompt of low priority beside long ones of high priority that never end.
+        Bench prompts(512, {.token_budget = 8, .max_running = 8, .max_outputs = 8});
+        Sequence& low = prompts.add(30, 1);
+        prompts.step();
+        for (int i = 0; i < 3; ++i) prompts.add(1200, 1, 10'000 * (i + 1), 7);
+        steps = 0;
+        while (low.computed < 30 && ++steps < 400) prompts.step();
+        QVERIFY2(steps < 100, qPrintable(QString::number(steps)));
+    }
+
+    void contiguous_tables_are_reserved_whole() {
+        Bench b(16, {.token_budget = 16, .max_running = 8, .max_outputs = 8}, KvPolicy{.contiguous = true});
+        Sequence& a = b.add(20, 20);  // 5 blocks
+        Sequence& c = b.add(20, 50);  // 9 blocks
+        Sequence& d = b.add(10, 10);  // 3 blocks: no room beside them
+        StepPlan plan = b.step();
+        QCOMPARE(plan.admitted, (std::vector<Sequence*>{&a, &c}));
+        QCOMPARE(a.table.blocks.size(), std::size_t{5});
+        QCOMPARE(c.table.blocks.size(), std::size_t{9});
+        for (const Sequence* s : {&a, &c})
+            for (std::size_t i = 1; i < s->table.blocks.size(); ++i)
+                QCOMPARE(s->table.blocks[i].value, s->table.blocks[i - 1].value + 1);
+        int guard = 0;
+        while (!b.scheduler.idle() && ++guard < 300) QVERIFY(b.step().preempted.empty());
+        QVERIFY(b.scheduler.idle() && b.exhausted.empty());
+        QCOMPARE(d.length(), 20);
+        QCOMPARE(b.kv.pool().free_count(), 16);
+    }
+
+    void crossing_the_rope_switch_starts_over() {
+        Bench b(32, {.token_budget = 64, .max_running = 4, .max_outputs = 4, .rope_switch = 20},
+                KvPolicy{.rope_sets = 2});
+        Sequence& s = b.add(18, 10);
+        b.step();
+        b.step();
+        QCOMPARE(s.table.rope_set, 0);
+        QCOMPARE(s.length(), 20);
+        b.step();  // the row of the twentieth token: still the first set
+        QCOMPARE(s.table.rope_set, 0);
+        QCOMPARE(s.length(), 21);
+        StepPlan plan = b.step();
+        QCOMPARE(s.table.rope_set, 1);
+        QCOMPARE(item_of(plan, s)->start, 0);
+        QCOMPARE(item_of(plan, s)->count, 21);
+        QCOMPARE(item_of(plan, s)->outputs, 1);
+        plan = b.step();
+        QCOMPARE(item_of(plan, s)->count, 1);
+        // Another that is as long from the start finds the blocks of the second set, not those of the first.
+        Sequence& next = b.add(0, 2);
+        next.tokens.assign(s.tokens.begin(), s.tokens.begin() + 22);
+        b.wanted.back() = 24;
+        b.step();
+        QCOMPARE(next.cached_tokens, 16);
+        QCOMPARE(next.table.blocks[0], s.table.blocks[0]);
+    }
+
+    void blocks_before_the_window_come_back() {
+        Bench b(64, {.token_budget = 16, .max_running = 4, .max_outputs = 4, .window = 10});
+        Sequence& s = b.add(60, 30);
+        int guard = 0;
+        while (!b.scheduler.idle() && ++guard < 100) {
+            b.step();
+            if (b.scheduler.idle()) break;
+            QCOMPARE(s.table.given_back, std::max(0, s.computed - 9) / 8);
+            QVERIFY(64 - b.kv.pool().free_count() <= (16 + 9) / 8 + 2);
+        }
+        QCOMPARE(b.kv.pool().free_count(), 64);
+        QVERIFY(b.exhausted.empty());
+    }
+
+    void forked_sequences_share_and_then_part() {
+        Bench b(32, {.token_budget = 64, .max_running = 3, .max_outputs = 4});
+        Sequence& first = b.add(20, 5);
+        StepPlan plan = b.scheduler.plan();
+        b.scheduler.commit(plan);
+        std::vector<Sequence*> others;
+        for (int i = 0; i < 3; ++i) {  // one more than may run
+            auto s = std::make_unique<Sequence>();
+            s->id = SequenceId{static_cast<std::int64_t>(b.sequences.size()) + 1};
+            s->arrival = first.arrival;
+            b.wanted.push_back(25);
+            b.sequences.push_back(std::move(s));
+            others.push_back(b.sequences.back().get());
+            b.scheduler.fork(first, *others.back());
+        }
+        QCOMPARE(b.scheduler.running().size(), std::size_t{3});
+        QCOMPARE(b.scheduler.waiting().size(), std::size_t{1});
+        QCOMPARE(b.kv.pool().references(first.table.blocks[2]), 3);
+        first.tokens.emplace_back(1);
+        for (Sequence* s : others) s->tokens.emplace_back(static_cast<int>(s->id.value));
+        plan = b.step();
+        QCOMPARE(plan.tokens, 3);
+        QCOMPARE(plan.copies.size(), std::size_t{2});  // the last one to write has the block for itself
+        int guard = 0;
+        while (!b.scheduler.idle() && ++guard < 60) b.step();
+        QVERIFY(b.scheduler.idle() && b.exhausted.empty());
+        QCOMPARE(b.kv.pool().free_count(), 32);
+    }
+
     void random_loads_always_finish() {
         std::mt19937 random(3);
         for (int round = 0; round < 200; ++round) {
             const auto pool = 4 + static_cast<std::int32_t>(random() % 20);
-            Bench b(pool,
-                    {.token_budget = 1 + static_cast<std::int32_t>(random() % 40),
-                     .max_running = 1 + static_cast<std::int32_t>(random() % 6),
-                     .max_outputs = 6},
-                    random() % 2 == 0);
+            KvPolicy policy{.prefix_cache = random() % 2 == 0, .contiguous = random() % 4 == 0};
+            SchedulerLimits limits{.token_budget = 1 + static_cast<std::int32_t>(random() % 40),
+                                   .max_running = 1 + static_cast<std::int32_t>(random() % 6),
+                                   .max_outputs = 6};
+            if (random() % 3 == 0) {
+                policy.rope_sets = 2;
+                limits.rope_switch = 1 + static_cast<std::int32_t>(random() % 40);
+            }
+            if (random() % 3 == 0) limits.window = 1 + static_cast<std::int32_t>(random() % 30);
+            Bench b(pool, limits, policy);
             std::vector<Sequence*> alive;
             const int requests = 1 + static_cast<int>(random() % 8);
             int added = 0, guard = 0;

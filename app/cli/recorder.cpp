@@ -1,0 +1,42 @@
+#include "app/cli/recorder.h"
+
+#include <array>
+
+namespace vitrine::cli {
+
+Status Recorder::open_trace(const std::string& path) {
+    VITRINE_TRY(trace_, TraceWriter::open(path));
+    return {};
+}
+
+void Recorder::attach(Engine& engine) {
+    if (!trace_) return;
+    Model& model = const_cast<Model&>(engine.model());  // info() asks the system, and is not const
+    trace_->begin({.model = model.display_name(),
+                   .device = model.device().info().description,
+                   .blocks = engine.options().blocks,
+                   .block_size = engine.options().block_size,
+                   .started = engine.started()});
+}
+
+void Recorder::collect(Engine& engine) {
+    std::array<Record, 256> some;
+    TelemetryRing& ring = engine.telemetry();
+    for (std::size_t n = ring.pop(some); n > 0; n = ring.pop(some)) {
+        const std::span<const Record> records(some.data(), n);
+        metrics_.add(records);
+        if (trace_) trace_->add(records);
+    }
+    if (trace_) trace_->set_lost(ring.dropped());
+}
+
+Status Recorder::finish() {
+    if (!trace_) return {};
+    VITRINE_CHECK(trace_->finish());
+    if (trace_->lost() > 0)
+        return Error{ErrorKind::TooLarge, "The trace lacks " + std::to_string(trace_->lost()) +
+                                              " records that came faster than they were written."};
+    return {};
+}
+
+}  // namespace vitrine::cli

@@ -1,0 +1,32 @@
+// What the commands keep of an engine's telemetry: a trace file, figures, or nothing at all.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/engine/engine.h"
+#include "core/telemetry/metrics.h"
+#include "core/telemetry/trace.h"
+
+namespace vitrine::cli {
+
+class Recorder {
+  public:
+    // A trace is written to the file, where one is named.
+    Status open_trace(const std::string& path);
+    bool traces() const { return trace_ != nullptr; }
+
+    // Before the first step of an engine, which may be a new one each time.
+    void attach(Engine& engine);
+    // Takes what the engine wrote since the last call.
+    void collect(Engine& engine);
+    Metrics& metrics() { return metrics_; }
+    // Ends the trace; where it lacks something the error says so.
+    Status finish();
+
+  private:
+    std::unique_ptr<TraceWriter> trace_;
+    Metrics metrics_;
+};
+
+}  // namespace vitrine::cli
