@@ -48,6 +48,8 @@ std::uint64_t GgufFile::file_size() const { return impl_->file->bytes().size(); 
 std::uint64_t GgufFile::data_offset() const { return impl_->content.data_offset; }
 std::uint32_t GgufFile::alignment() const { return impl_->content.alignment; }
 std::uint64_t GgufFile::unused_tail_bytes() const { return impl_->content.unused_tail; }
+void GgufFile::release(std::span<const std::byte> range) const { impl_->file->release(range); }
+
 Status GgufFile::unchanged() const {
     Status status = impl_->file->unchanged();
     if (status.ok()) return status;

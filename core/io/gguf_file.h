@@ -109,6 +109,8 @@ class GgufFile {
 
     // The bytes of a tensor inside the mapping; empty where it is not valid.
     std::span<const std::byte> data(const GgufTensor& tensor) const;
+    // These bytes of it are not needed soon, see MappedFile::release().
+    void release(std::span<const std::byte> range) const;
     // Header, metadata and list of tensors as they lie in the file.
     std::span<const std::byte> header_bytes() const;
 

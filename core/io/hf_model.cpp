@@ -502,6 +502,11 @@ std::optional<HostTensor> HfModel::tensor(std::string_view name) const {
     return found->second;
 }
 
+void HfModel::release(std::span<const std::byte> bytes) const {
+    if (!weights_) return;
+    for (const auto& file : weights_->files()) file->release(bytes);
+}
+
 Status HfModel::unchanged() const {
     if (!weights_) return {};
     for (const auto& file : weights_->files()) VITRINE_CHECK(file->unchanged());

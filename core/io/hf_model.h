@@ -36,6 +36,7 @@ class HfModel final : public ModelSource {
 
     std::optional<HostTensor> tensor(std::string_view name) const override;
     Status unchanged() const override;
+    void release(std::span<const std::byte> bytes) const override;
 
     // For the inspector; null with vocabulary_only.
     const HfWeights* weights() const { return weights_ ? &*weights_ : nullptr; }

@@ -64,4 +64,17 @@ Status MappedFile::unchanged() const {
                                     "). Let that program finish, then open the file again."};
 }
 
+void MappedFile::release(std::span<const std::byte> range) const {
+    const auto mapping = reinterpret_cast<std::uintptr_t>(data_);
+    const auto begin = reinterpret_cast<std::uintptr_t>(range.data());
+    if (range.empty() || begin < mapping || begin - mapping > size_ ||
+        range.size() > size_ - (begin - mapping))
+        return;
+    // Whole pages: what shares one with a neighbour stays until that is released too.
+    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    const std::uintptr_t first = begin / page * page;
+    const std::uintptr_t last = (begin + range.size()) / page * page;
+    if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+}
+
 }  // namespace vitrine

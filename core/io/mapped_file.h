@@ -32,6 +32,10 @@ class MappedFile {
     // Io where the file on disk is no longer as long, or no longer as old, as it was when it was opened.
     Status unchanged() const;
 
+    // What lies here is not needed soon: it no longer counts as this process's memory. Reading it again is
+    // right, and slower. Ranges that are not of this file are left alone.
+    void release(std::span<const std::byte> range) const;
+
   private:
     MappedFile() = default;
     int descriptor_ = -1;

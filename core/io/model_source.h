@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,10 @@ class ModelSource {
     // Io where the file was shortened or rewritten since open(). The loader asks before it copies each
     // tensor: reading a mapped page that is gone would end the process. After load nothing touches the file.
     virtual Status unchanged() const = 0;
+
+    // The loader has copied these bytes of a tensor: where they lie in a mapped file, they need not count as
+    // this process's memory any more. They may still be read.
+    virtual void release(std::span<const std::byte> /*bytes*/) const {}
 
   protected:
     std::filesystem::path path_;

@@ -72,6 +72,8 @@ class SafetensorsFile {
     // Io where the file was shortened or rewritten since open(), see mapped_file.h. The message starts with
     // the path.
     Status unchanged() const;
+    // These bytes are not needed soon, see MappedFile::release().
+    void release(std::span<const std::byte> range) const { file_->release(range); }
 
   private:
     std::filesystem::path path_;

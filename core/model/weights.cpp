@@ -26,8 +26,10 @@ class Loader {
         auto weight = device_.upload(*tensor);
         if (!weight.ok())
             return in_file({weight.error().kind, "tensor '" + name + "': " + weight.error().message});
-        done_ +=
+        const std::uint64_t file_bytes =
             static_cast<std::uint64_t>(tensor->rows) * row_bytes(tensor->dtype, tensor->cols).value_or(0);
+        source_.release({tensor->data, static_cast<std::size_t>(file_bytes)});
+        done_ += file_bytes;
         bytes_ += (*weight)->bytes;
         if (progress_.report) progress_.report(done_, source_.weights_bytes());
         return weight;
