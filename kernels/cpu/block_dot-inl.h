@@ -126,19 +126,18 @@ HWY_INLINE ByteVector four(const std::byte* x) {
 }
 
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128
-#if HWY_TARGET == HWY_AVX3_DL && HWY_COMPILER_GCC_ACTUAL
-HWY_INLINE IntVector dot_instruction(IntVector sum, ByteVector w, ByteVector x) {
-    return IntVector{_mm512_dpbusd_epi32(sum.raw, w.raw, x.raw)};
-}
-#elif HWY_TARGET <= HWY_AVX3
-// By name: these targets do not include the instruction, but processors of theirs may have it.
-HWY_INLINE IntVector dot_instruction(IntVector sum, ByteVector w, ByteVector x) {
-    asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(w.raw), "v"(x.raw));
+// sum + w · (four activations at x, for every row). By name: most targets do not include the instruction, but
+// processors of theirs may have it, and compilers load the activations with an instruction of their own.
+#if HWY_TARGET <= HWY_AVX3
+HWY_INLINE IntVector dot_instruction(IntVector sum, ByteVector w, const std::byte* x) {
+    asm("vpdpbusd %2%{1to16%}, %1, %0"
+        : "+v"(sum.raw)
+        : "v"(w.raw), "m"(*reinterpret_cast<const std::int32_t*>(x)));
     return sum;
 }
 #elif HWY_TARGET == HWY_AVX2
-HWY_INLINE IntVector dot_instruction(IntVector sum, ByteVector w, ByteVector x) {
-    asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum.raw) : "x"(w.raw), "x"(x.raw));
+HWY_INLINE IntVector dot_instruction(IntVector sum, ByteVector w, const std::byte* x) {
+    asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum.raw) : "x"(w.raw), "x"(four(x).raw));
     return sum;
 }
 #endif
@@ -150,8 +149,7 @@ struct VnniDot {
         template <int kFirst, int kCount>
         HWY_INLINE IntVector dot(IntVector start, const std::byte* x) const {
             HWY_UNROLL(16)
-            for (int i = kFirst; i < kFirst + kCount; ++i)
-                start = dot_instruction(start, w_[i], four(x + 4 * i));
+            for (int i = kFirst; i < kFirst + kCount; ++i) start = dot_instruction(start, w_[i], x + 4 * i);
             return start;
         }
 
