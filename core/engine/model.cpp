@@ -1,7 +1,9 @@
 #include "core/engine/model.h"
 
 #include <cstdio>
+#include <future>
 #include <string_view>
+#include <system_error>
 
 namespace vitrine {
 namespace {
@@ -23,53 +25,77 @@ std::string Model::display_name() const {
     return {reinterpret_cast<const char*>(stem.data()), stem.size()};
 }
 
-// Everything but the weights.
-Result<std::shared_ptr<Model>> Model::from_source(const ModelSource& source) {
+// Everything but tokenizer, template and weights.
+std::shared_ptr<Model> Model::described(const ModelSource& source) {
     std::shared_ptr<Model> model(new Model);
     model->path_ = source.path();
     model->config_ = source.config();
-    VITRINE_TRY(model->tokenizer_, Tokenizer::make(source.vocabulary()));
-    if (source.chat_template()) {
-        auto parsed = ChatTemplate::parse(*source.chat_template());
-        if (parsed.ok())
-            model->template_ = std::move(parsed).value();
-        else
-            model->template_error_ = parsed.error().message;
-    }
     model->file_weights_bytes_ = source.weights_bytes();
     model->parameters_ = source.parameters();
     model->weights_format_ = source.weights_format();
     model->content_hash_ = source.content_hash();
     model->warnings_ = source.warnings();
-    for (const std::string& w : model->tokenizer_->warnings()) model->warnings_.push_back(w);
-    if (!model->template_error_.empty())
-        model->warnings_.push_back("The model's chat template cannot be used: " + model->template_error_);
-    else if (!model->template_)
-        model->warnings_.emplace_back(
-            "The model has no chat template: it can continue a text, but not hold a conversation.");
     return model;
+}
+
+Status Model::read_text_parts(const ModelSource& source) {
+    VITRINE_TRY(tokenizer_, Tokenizer::make(source.vocabulary()));
+    if (source.chat_template()) {
+        auto parsed = ChatTemplate::parse(*source.chat_template());
+        if (parsed.ok())
+            template_ = std::move(parsed).value();
+        else
+            template_error_ = parsed.error().message;
+    }
+    for (const std::string& w : tokenizer_->warnings()) warnings_.push_back(w);
+    if (!template_error_.empty())
+        warnings_.push_back("The model's chat template cannot be used: " + template_error_);
+    else if (!template_)
+        warnings_.emplace_back(
+            "The model has no chat template: it can continue a text, but not hold a conversation.");
+    return {};
 }
 
 Result<std::shared_ptr<Model>> Model::load_vocabulary(const std::filesystem::path& path) {
     VITRINE_TRY(const auto source, ModelSource::open(path, {.vocabulary_only = true}));
-    return from_source(*source);
+    const std::shared_ptr<Model> model = described(*source);
+    VITRINE_CHECK(model->read_text_parts(*source));
+    return model;
 }
 
 Result<std::shared_ptr<Model>> Model::load(const std::filesystem::path& path, const LoadOptions& options) {
     VITRINE_TRY(const auto source, ModelSource::open(path));
-    VITRINE_TRY(const auto model, from_source(*source));
-    VITRINE_TRY(model->device_, open_device(options));
-    const std::uint64_t free = model->device_->info().memory_free;
+    const std::shared_ptr<Model> model = described(*source);
+    // Small models: the tokenizer is built beside the weights, which is a third of the time until the first
+    // token. Large ones: it comes first, so that nobody waits for weights that a vocabulary makes useless.
+    constexpr std::uint64_t small = std::uint64_t{1} << 30U;
+    std::future<Status> text;
+    if (source->weights_bytes() < small) {
+        try {
+            text = std::async(std::launch::async, [&] { return model->read_text_parts(*source); });
+        } catch (const std::system_error&) {  // no thread to be had
+        }
+    }
+    if (!text.valid()) VITRINE_CHECK(model->read_text_parts(*source));
+    const Status weights = model->read_weights(*source, options);
+    if (text.valid()) VITRINE_CHECK(text.get());
+    VITRINE_CHECK(weights);
+    return model;
+}
+
+Status Model::read_weights(const ModelSource& source, const LoadOptions& options) {
+    VITRINE_TRY(device_, open_device(options));
+    const std::uint64_t free = device_->info().memory_free;
     if (options.planned)
-        options.planned(
-            {.config = model->config_, .weights_bytes = source->weights_bytes(), .free_bytes = free});
-    if (free != 0 && source->weights_bytes() > free)
-        return Error{ErrorKind::OutOfMemory, path.string() + " needs " + mebibytes(source->weights_bytes()) +
+        options.planned({.config = config_, .weights_bytes = source.weights_bytes(), .free_bytes = free});
+    if (free != 0 && source.weights_bytes() > free)
+        return Error{ErrorKind::OutOfMemory, source.path().string() + " needs " +
+                                                 mebibytes(source.weights_bytes()) +
                                                  " for its weights, and " + mebibytes(free) +
                                                  " of memory are free. Close other programs, or choose a "
                                                  "smaller model or quantization."};
-    VITRINE_TRY(model->weights_, load_weights(*source, *model->device_, options.progress));
-    return model;
+    VITRINE_TRY(weights_, load_weights(source, *device_, options.progress));
+    return {};
 }
 
 }  // namespace vitrine

@@ -58,7 +58,9 @@ class Model {
 
   private:
     Model() = default;
-    static Result<std::shared_ptr<Model>> from_source(const ModelSource& source);
+    static std::shared_ptr<Model> described(const ModelSource& source);
+    Status read_text_parts(const ModelSource& source);
+    Status read_weights(const ModelSource& source, const LoadOptions& options);
     std::filesystem::path path_;
     ModelConfig config_;
     std::unique_ptr<Tokenizer> tokenizer_;

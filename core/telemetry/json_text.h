@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <concepts>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -68,17 +69,36 @@ class JsonMembers {
         quoted(key);
         out_ += ':';
     }
-    // Bytes beyond ASCII and control characters become '?': file names and models' names are all that comes.
+    // Control characters become '?', and so does every byte beyond ASCII in a text that is not UTF-8.
     void quoted(std::string_view text) {
+        const bool utf8 = is_utf8(text);
         out_ += '"';
         for (const char c : text) {
             const auto byte = static_cast<unsigned char>(c);
             if (c == '"' || c == '\\')
                 (out_ += '\\') += c;
             else
-                out_ += byte < 0x20 || byte > 0x7E ? '?' : c;
+                out_ += byte < 0x20 || byte == 0x7F || (byte >= 0x80 && !utf8) ? '?' : c;
         }
         out_ += '"';
+    }
+    // Strict: no overlong forms, no surrogates, nothing beyond U+10FFFF.
+    static bool is_utf8(std::string_view text) {
+        for (std::size_t i = 0; i < text.size();) {
+            const auto at = [&](std::size_t k) -> std::uint32_t {
+                return i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0U;
+            };
+            const std::uint32_t lead = at(0);
+            const std::size_t more = lead < 0x80 ? 0 : lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : 1;
+            if (lead >= 0x80 && (lead < 0xC2 || lead > 0xF4)) return false;
+            for (std::size_t k = 1; k <= more; ++k)
+                if ((at(k) & 0xC0U) != 0x80) return false;
+            if ((lead == 0xE0 && at(1) < 0xA0) || (lead == 0xED && at(1) > 0x9F) ||
+                (lead == 0xF0 && at(1) < 0x90) || (lead == 0xF4 && at(1) > 0x8F))
+                return false;
+            i += more + 1;
+        }
+        return true;
     }
     std::string& out_;
 };

@@ -164,11 +164,12 @@ class TestCacheModes : public QObject {
         QTest::addColumn<QString>("device");
         QTest::addColumn<int>("window");
         QTest::addColumn<int>("chunk");
-        for (const char* device : {"reference", "cpu"})
+        const QString devices[] = {"reference", "cpu"};
+        for (const QString& device : devices)
             for (const int window : {1, 4, 8, 9, 16, 23})  // CTX-07, CTX-08
                 for (const int chunk : {1, 7, 64})
-                    QTest::addRow("%s, window %d, chunk %d", device, window, chunk)
-                        << QString(device) << window << chunk;
+                    QTest::addRow("%s, window %d, chunk %d", qPrintable(device), window, chunk)
+                        << device << window << chunk;
     }
     void a_window_of_all_layers_gives_blocks_back() {
         QFETCH(QString, device);

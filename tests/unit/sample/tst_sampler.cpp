@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <random>
@@ -349,6 +351,129 @@ class TestSampler : public QObject {
                 if (got.count(i.id))
                     QVERIFY(std::abs(got.at(i.id) - i.weight / kept) <
                             1e-4 * std::max(0.01, i.weight / kept));
+        }
+    }
+
+    // Locally typical sampling by its definition: nearest to the entropy first, until p is reached.
+    void typical_p_equals_its_definition() {
+        for (unsigned seed = 0; seed < 40; ++seed) {
+            const std::size_t n = 2 + seed * 13 % 200;
+            const auto logits = random_row(n, seed, 1.0F + static_cast<float>(seed % 3));
+            SamplingParams p = warm();
+            p.typical_p = 0.1F + 0.2F * static_cast<float>(seed % 5);
+            const auto plain = processed(logits, warm());
+            double entropy = 0;
+            for (const auto& [id, q] : plain) entropy -= q > 0 ? q * std::log(q) : 0;
+            std::vector<std::pair<double, int>> order;
+            for (const auto& [id, q] : plain) order.emplace_back(std::abs(-std::log(q) - entropy), id);
+            std::sort(order.begin(), order.end());
+            std::vector<int> wanted;
+            double reached = 0;
+            for (const auto& [distance, id] : order) {
+                wanted.push_back(id);
+                reached += plain.at(id);
+                if (reached >= static_cast<double>(p.typical_p)) break;
+            }
+            const auto got = processed(logits, p);
+            QCOMPARE(got.size(), wanted.size());
+            for (const int id : wanted) {
+                QVERIFY(got.count(id));
+                QVERIFY(std::abs(got.at(id) - plain.at(id) / reached) < 1e-5);
+            }
+        }
+    }
+
+    // Each step works on what the one before left: bias, repetition, frequency, presence, temperature, top-k,
+    // typical, top-p, min-p. Numbers for which any other order gives something else.
+    void the_order_is_the_documented_one() {
+        const std::vector<TokenId> history{TokenId{0}, TokenId{0}};
+        SamplingParams p = warm(0.5F);
+        p.logit_bias = {{TokenId{0}, -3.0F}};
+        p.repetition_penalty = 2.0F;
+        p.frequency_penalty = 0.25F;
+        p.presence_penalty = 0.5F;
+        // Token 0: (4 − 3) / 2 − 2 · 0.25 − 0.5 = −0.5.
+        const auto m = processed(row({4, 0, 0}), p, history);
+        const double z = std::exp(-0.5 / 0.5) + 2;
+        QVERIFY(std::abs(m.at(0) - std::exp(-0.5 / 0.5) / z) < 1e-6);
+        // Top-k first: of the two that are left, the nucleus of 0.6 is one. The other way round it would be
+        // two.
+        SamplingParams q = warm();
+        q.top_k = 2;
+        q.top_p = 0.6F;
+        const auto five =
+            row({std::log(0.35F), std::log(0.2F), std::log(0.16F), std::log(0.15F), std::log(0.14F)});
+        QCOMPARE(processed(five, q).size(), std::size_t{1});
+        // Temperature before top-p: a cold distribution has a small nucleus.
+        SamplingParams cold = warm(0.1F);
+        cold.top_p = 0.8F;
+        QCOMPARE(processed(five, cold).size(), std::size_t{1});
+    }
+
+    void smp_02_nothing_left_is_an_error_however_it_is_drawn_data() {
+        QTest::addColumn<float>("temperature");
+        QTest::addColumn<float>("top_p");
+        QTest::addColumn<bool>("by_bias");
+        for (const float temperature : {0.0F, 1.0F})
+            for (const float top_p : {1.0F, 0.5F})
+                for (const bool by_bias : {false, true})
+                    QTest::addRow("T %g, top-p %g, %s", static_cast<double>(temperature),
+                                  static_cast<double>(top_p), by_bias ? "all banned" : "all minus infinity")
+                        << temperature << top_p << by_bias;
+    }
+    void smp_02_nothing_left_is_an_error_however_it_is_drawn() {
+        QFETCH(float, temperature);
+        QFETCH(float, top_p);
+        QFETCH(bool, by_bias);
+        std::vector<float> logits(37, by_bias ? 1.0F : -infinity);
+        SamplingParams p = warm(temperature);
+        p.top_p = top_p;
+        if (by_bias)
+            for (int i = 0; i < 37; ++i) p.logit_bias.emplace_back(TokenId{i}, -infinity);
+        Sampler s;
+        const auto r = s.sample(logits, 37, {}, p, 4);
+        QVERIFY(!r.ok());
+        QVERIFY(r.error().message.size() > 20);
+    }
+
+    void a_ban_is_never_drawn_whatever_else_is_set() {  // SMP-13
+        for (unsigned seed = 0; seed < 20; ++seed) {
+            auto logits = random_row(50, seed, 0.5F);
+            for (float& l : logits) l -= 20;  // all below zero
+            SamplingParams p = warm(2.0F);
+            p.logit_bias = {{TokenId{7}, -infinity}, {TokenId{8}, -infinity}};
+            if (seed % 2) p.typical_p = 0.5F;
+            if (seed % 3 == 0) p.top_p = 0.7F;
+            if (seed % 5 == 0) p.min_p = 0.2F;
+            p.repetition_penalty = seed % 4 == 0 ? 1.3F : 1.0F;
+            const std::vector<TokenId> history{TokenId{7}, TokenId{3}};
+            for (std::uint64_t i = 0; i < 200; ++i) {
+                const int id = pick(logits, p, i, history);
+                QVERIFY(id >= 0 && id != 7 && id != 8);
+            }
+        }
+    }
+
+    void ten_candidates_are_the_ten_most_probable() {
+        for (const std::size_t n : {3U, 10U, 11U, 257U, 40'001U}) {
+            auto logits = random_row(n, static_cast<unsigned>(n));
+            logits[n / 2] = -infinity;
+            Sampler s;
+            const auto r = s.sample(logits, static_cast<std::int32_t>(n), {}, warm(), 3, 10);
+            QVERIFY(r.ok());
+            std::vector<float> sorted(logits);
+            std::sort(sorted.begin(), sorted.end(), std::greater<>());
+            QCOMPARE(r->candidates.size(), std::min<std::size_t>(10, n));
+            double total = 0;
+            for (const float l : logits) total += std::exp(static_cast<double>(l));
+            for (std::size_t i = 0; i < r->candidates.size(); ++i) {
+                const Candidate& c = r->candidates[i];
+                const float l = logits[static_cast<std::size_t>(c.id.value)];
+                QCOMPARE(l, sorted[i]);
+                if (std::isfinite(l))
+                    QVERIFY(std::abs(static_cast<double>(c.log_probability) -
+                                     (static_cast<double>(l) - std::log(total))) < 1e-4);
+            }
         }
     }
 

@@ -267,6 +267,25 @@ class TestTrace : public QObject {
         QVERIFY(events("nan.json").size() >= 2);
     }
 
+    void names_are_kept_where_they_are_utf8() {
+        const std::pair<QByteArray, QString> names[] = {
+            {"\xC3\xA9 \xF0\x9F\x98\x80", QString::fromUtf8("é 😀")},
+            {"a\xFF", "a?"},
+            {"\xC3", "?"},
+            {"\xED\xA0\x80", "???"},
+            {"\xC0\x80", "??"},
+            {"tab\there", "tab?here"}};
+        for (const auto& [bytes, wanted] : names) {
+            auto trace = writer("name.jsonl");
+            TraceEngine named = engine;
+            named.model = bytes.toStdString();
+            trace->begin(named);
+            QVERIFY(trace->finish().ok());
+            const auto first = content(dir_.filePath("name.jsonl")).split('\n').first();
+            QCOMPARE(QJsonDocument::fromJson(first).object()["model"].toString(), wanted);
+        }
+    }
+
     void engines_follow_each_other_on_one_clock() {
         auto trace = writer("two.json");
         trace->begin(engine);
