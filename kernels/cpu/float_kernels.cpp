@@ -36,7 +36,7 @@ HWY_INLINE void multiply_wide(const std::byte* const (&rows)[kWide], std::int64_
                               std::int64_t n, float* const (&out)[kWide], std::int64_t out_stride) {
     constexpr std::int64_t kStep = kGroup * info_of(kType).bytes;
     constexpr std::int64_t kLine = kStep < 64 ? 64 / kStep : 1;  // inputs until the next line begins
-    constexpr std::int64_t kAhead = kAheadBytes / kWide / kStep / kLine * kLine;
+    constexpr std::int64_t kAhead = kAheadBytes / 2 / kWide / kStep / kLine * kLine;
     Vector sums[kWide][T];
     for (auto& row : sums)
         for (auto& sum : row) sum = hn::Zero(kFloat);
