@@ -83,10 +83,12 @@ void read_rope(KeyReader& keys, const Architecture& architecture, const GgufRope
         requests.push_back({base, {}});
     }
     if (!(base.theta > 1.0))
-        keys.fail(ErrorKind::BadFile, "key " + in_quotes(keys.key("rope.freq_base")) + " must be greater than 1.");
+        keys.fail(ErrorKind::BadFile,
+                  "key " + in_quotes(keys.key("rope.freq_base")) + " must be greater than 1.");
     if (!tensors.divisors.empty() && tensors.divisors.size() != static_cast<std::size_t>(base.rotary_dim / 2))
-        keys.fail(ErrorKind::BadFile, "tensor 'rope_freqs.weight' has " + std::to_string(tensors.divisors.size()) +
-                                          " elements; " + number(base.rotary_dim / 2) +
+        keys.fail(ErrorKind::BadFile, "tensor 'rope_freqs.weight' has " +
+                                          std::to_string(tensors.divisors.size()) + " elements; " +
+                                          number(base.rotary_dim / 2) +
                                           " are needed, one for each rotated pair.");
     if (!keys.status().ok()) return;
     if (const Status status = set_ropes(requests, out.context, out); !status.ok())
@@ -218,24 +220,6 @@ Status check_gguf_kind(const GgufFile& file) {
     if (type && *type != "model" && *type != "vocab" && !type->empty()) {
         return refuse(ErrorKind::Unsupported,
                       "This file is no model: its general.type is " + in_quotes(*type) + ".");
-    }
-    VITRINE_TRY(const auto parts, file.unsigned_integer("split.count"));
-    if (parts && *parts > 1) {
-        VITRINE_TRY(const auto part, file.unsigned_integer("split.no"));
-        std::string advice =
-            " Merge the parts with a tool for split GGUF files; joining them byte by byte does not work.";
-        if (file.unused_tail_bytes() > 0) {
-            advice = " It has " +
-                     number(static_cast<std::int64_t>(
-                         std::min<std::uint64_t>(file.unused_tail_bytes(), INT64_MAX))) +
-                     " bytes behind its last tensor, as if parts had been joined byte by byte, which does "
-                     "not work: download the "
-                     "parts again and merge them with a tool for split GGUF files.";
-        }
-        return refuse(ErrorKind::Unsupported, "This is part " + std::to_string(part.value_or(0) + 1) +
-                                                  " of a model split into " + std::to_string(*parts) +
-                                                  " GGUF files; this version opens models in one file." +
-                                                  advice);
     }
     if (!architecture) {
         return refuse(ErrorKind::BadFile,

@@ -17,8 +17,8 @@ struct GgufRopeTensors {
     std::vector<double> long_factors;   // rope_factors_long.weight
 };
 
-// Refuses what is no runnable model of a supported architecture: adapters, projectors, parts of a split
-// model, other architectures. The message names what was found.
+// Refuses what is no runnable model of a supported architecture: adapters, projectors, other
+// architectures. The message names what was found.
 Status check_gguf_kind(const GgufFile& file);
 
 // A complete configuration, or the first thing that is wrong with it. vocab is left 0: it comes from the

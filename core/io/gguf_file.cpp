@@ -71,4 +71,8 @@ std::span<const std::byte> GgufFile::header_bytes() const {
     return impl_->file->bytes().first(impl_->content.directory_end);
 }
 
+std::span<const std::byte> GgufFile::tail_bytes(std::uint64_t count) const {
+    return impl_->file->bytes().last(std::min<std::uint64_t>(count, file_size()));
+}
+
 }  // namespace vitrine

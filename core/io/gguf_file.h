@@ -113,6 +113,8 @@ class GgufFile {
     void release(std::span<const std::byte> range) const;
     // Header, metadata and list of tensors as they lie in the file.
     std::span<const std::byte> header_bytes() const;
+    // The last `count` bytes of the file, all where it has fewer.
+    std::span<const std::byte> tail_bytes(std::uint64_t count) const;
 
   private:
     struct Impl;

@@ -22,11 +22,11 @@ namespace {
 
 // Header, sizes, and pages spread evenly over the rest: enough to tell any two models apart that people
 // have, without reading a file of many gigabytes.
-std::uint64_t hash_of(const GgufFile& file, bool with_data) {
+std::uint64_t hash_of(const GgufFile& file, bool with_data, std::uint64_t before) {
     constexpr std::uint64_t kPage = 4096;
     constexpr std::uint64_t kPages = 64;
     const auto header = file.header_bytes();
-    std::uint64_t hash = XXH3_64bits_withSeed(header.data(), header.size(), file.file_size());
+    std::uint64_t hash = XXH3_64bits_withSeed(header.data(), header.size(), file.file_size() ^ before);
     for (const GgufTensor& tensor : file.tensors()) {
         const auto data = file.data(tensor);
         if (data.empty() || !with_data) continue;
@@ -40,15 +40,6 @@ std::uint64_t hash_of(const GgufFile& file, bool with_data) {
         }
     }
     return hash;
-}
-
-std::string list_names(const std::vector<std::string>& names) {
-    constexpr std::size_t kShown = 8;
-    std::string text;
-    for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i)
-        text += (i > 0 ? ", " : "") + in_quotes(names[i]);
-    if (names.size() > kShown) text += " and " + std::to_string(names.size() - kShown) + " more";
-    return text;
 }
 
 std::string shape_text(std::vector<std::uint64_t> dims) {
@@ -77,15 +68,15 @@ HostTensor view_of(const GgufTensor& tensor, const std::byte* data) {
 }  // namespace
 
 Result<std::unique_ptr<ModelSource>> GgufModel::open(const std::filesystem::path& path, OpenOptions options) {
-    VITRINE_TRY(auto file,
-                GgufFile::open(path, options.vocabulary_only ? GgufScope::MetadataOnly : GgufScope::All));
-    std::unique_ptr<GgufModel> model(new GgufModel(std::move(file)));
+    VITRINE_TRY(auto parts,
+                GgufParts::open(path, options.vocabulary_only ? GgufScope::MetadataOnly : GgufScope::All));
+    std::unique_ptr<GgufModel> model(new GgufModel(std::move(parts)));
+    model->path_ = path;
     VITRINE_CHECK(model->read(options));
     return std::unique_ptr<ModelSource>(std::move(model));
 }
 
 Status GgufModel::read(OpenOptions options) {
-    path_ = file_->path();
     if (options.vocabulary_only) {
         config_ = read_config_leniently(*file_);
     } else {
@@ -112,13 +103,14 @@ Status GgufModel::read(OpenOptions options) {
 }
 
 Result<std::vector<double>> GgufModel::read_rope_factors(const std::string& name) const {
-    const GgufTensor* tensor = file_->find_tensor(name);
-    if (tensor == nullptr) return std::vector<double>();
+    const GgufPlace place = parts_.find(name);
+    if (!place) return std::vector<double>();
     const std::string where = display_path(path_) + ": tensor " + in_quotes(name);
-    if (tensor->dtype != DType::F32) {
-        return Error{ErrorKind::Unsupported, where + " has type " + tensor->type_name + "; F32 is needed."};
+    if (place.tensor->dtype != DType::F32) {
+        return Error{ErrorKind::Unsupported,
+                     where + " has type " + place.tensor->type_name + "; F32 is needed."};
     }
-    const auto data = file_->data(*tensor);
+    const auto data = place.data();
     std::vector<double> factors(data.size() / sizeof(float));
     for (std::size_t i = 0; i < factors.size(); ++i) {
         const auto factor = load_number<float>(data.data() + i * sizeof(float));
@@ -130,14 +122,15 @@ Result<std::vector<double>> GgufModel::read_rope_factors(const std::string& name
     return factors;
 }
 
-Status GgufModel::widen_vector(const GgufTensor& tensor) {
+Status GgufModel::widen_vector(const GgufPlace& place) {
+    const GgufTensor& tensor = *place.tensor;
     if (tensor.dtype == DType::F32) return {};
     if (tensor.dtype != DType::F16 && tensor.dtype != DType::BF16) {
         return Error{ErrorKind::Unsupported, display_path(path_) + ": tensor " + in_quotes(tensor.name) +
                                                  " has type " + tensor.type_name +
                                                  "; norms and biases must be F32, F16 or BF16."};
     }
-    const auto data = file_->data(tensor);
+    const auto data = place.data();
     std::vector<float> wide(data.size() / 2);
     for (std::size_t i = 0; i < wide.size(); ++i) {
         const auto bits = load_number<std::uint16_t>(data.data() + 2 * i);
@@ -151,12 +144,13 @@ Status GgufModel::read_tensors() {
     const auto refuse = [&](ErrorKind kind, const std::string& message) {
         return Error{kind, display_path(path_) + ": " + message};
     };
-    if (file_->tensors().empty()) {
+    const auto files = parts_.files();
+    if (std::all_of(files.begin(), files.end(), [](const auto& file) { return file->tensors().empty(); })) {
         return refuse(ErrorKind::BadFile,
                       "the file holds no weights, only metadata (a vocabulary): it cannot answer; get the "
                       "whole model.");
     }
-    const GgufTensor* embedding = file_->find_tensor("token_embd.weight");
+    const GgufTensor* embedding = parts_.find("token_embd.weight").tensor;
     const std::uint64_t rows =
         embedding != nullptr && embedding->dims.size() == 2 ? embedding->dims[1] : vocabulary_.tokens.size();
     if (rows < vocabulary_.tokens.size() ||
@@ -184,7 +178,8 @@ Status GgufModel::read_tensors() {
     fused_ = architecture.fused;
     for (const TensorDemand& demand : model_tensors(config_, architecture, true)) {
         expected.push_back(demand.name);
-        const GgufTensor* tensor = file_->find_tensor(demand.name);
+        const GgufPlace place = parts_.find(demand.name);
+        const GgufTensor* tensor = place.tensor;
         if (tensor == nullptr) {
             if (demand.required) missing.push_back(demand.name);
             continue;
@@ -198,7 +193,7 @@ Status GgufModel::read_tensors() {
             cannot_run.push_back(demand.name);
             cannot_run_type = tensor->type_name;
         } else if (demand.dims.size() == 1) {
-            VITRINE_CHECK(widen_vector(*tensor));
+            VITRINE_CHECK(widen_vector(place));
         }
     }
     if (!missing.empty()) {
@@ -215,16 +210,19 @@ Status GgufModel::read_tensors() {
 
     std::sort(expected.begin(), expected.end());
     std::vector<std::string> unknown;
-    for (const GgufTensor& tensor : file_->tensors()) {
-        if (!std::binary_search(expected.begin(), expected.end(), tensor.name))
-            unknown.push_back(tensor.name);
+    std::uint64_t unused = 0;
+    for (const auto& file : files) {
+        unused += file->unused_tail_bytes();
+        for (const GgufTensor& tensor : file->tensors())
+            if (!std::binary_search(expected.begin(), expected.end(), tensor.name))
+                unknown.push_back(tensor.name);
     }
     if (!unknown.empty()) {
         warnings_.push_back("The file has " + std::to_string(unknown.size()) +
                             " tensors that are not used: " + list_names(unknown) + ".");
     }
-    if (file_->unused_tail_bytes() > 0) {
-        warnings_.push_back("The file has " + std::to_string(file_->unused_tail_bytes()) +
+    if (unused > 0) {
+        warnings_.push_back("The file has " + std::to_string(unused) +
                             " unused bytes behind its last tensor.");
     }
     return {};
@@ -232,16 +230,18 @@ Status GgufModel::read_tensors() {
 
 void GgufModel::summarise(bool with_data) {
     std::map<std::string, std::uint64_t> weights_of;
-    for (const GgufTensor& tensor : file_->tensors()) {
-        if (!tensor.valid) continue;
-        weights_bytes_ += tensor.bytes;
-        parameters_ += tensor.elements();
-        if (!is_vector(tensor)) weights_of[tensor.type_name] += tensor.elements();
+    for (const auto& file : parts_.files()) {
+        for (const GgufTensor& tensor : file->tensors()) {
+            if (!tensor.valid) continue;
+            weights_bytes_ += tensor.bytes;
+            parameters_ += tensor.elements();
+            if (!is_vector(tensor)) weights_of[tensor.type_name] += tensor.elements();
+        }
+        content_hash_ = hash_of(*file, with_data, content_hash_);
     }
     const auto most = std::max_element(weights_of.begin(), weights_of.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     if (most != weights_of.end()) weights_format_ = most->first;
-    content_hash_ = hash_of(*file_, with_data);
 }
 
 std::optional<HostTensor> GgufModel::tensor(std::string_view name) const {
@@ -256,9 +256,9 @@ std::optional<HostTensor> GgufModel::tensor(std::string_view name) const {
 }
 
 std::optional<HostTensor> GgufModel::stored_tensor(std::string_view name) const {
-    const GgufTensor* tensor = file_->find_tensor(name);
-    if (tensor == nullptr || !tensor->valid || !tensor->dtype) return std::nullopt;
-    HostTensor view = view_of(*tensor, file_->data(*tensor).data());
+    const GgufPlace place = parts_.find(name);
+    if (!place || !place.tensor->valid || !place.tensor->dtype) return std::nullopt;
+    HostTensor view = view_of(*place.tensor, place.data().data());
     if (const auto wide = widened_.find(name); wide != widened_.end()) {
         view.dtype = DType::F32;
         view.data = reinterpret_cast<const std::byte*>(wide->second.data());

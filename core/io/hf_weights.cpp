@@ -131,15 +131,6 @@ Result<std::vector<std::string>> choose_files(const fs::path& folder, const std:
 
 }  // namespace
 
-std::string list_names(const std::vector<std::string>& names) {
-    constexpr std::size_t kShown = 8;
-    std::string text;
-    for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i)
-        text += (i > 0 ? ", " : "") + in_quotes(names[i]);
-    if (names.size() > kShown) text += " and " + std::to_string(names.size() - kShown) + " more";
-    return text;
-}
-
 Status HfWeights::open_files(const fs::path& folder, const std::vector<std::string>& names) {
     for (const std::string& name : names) {
         VITRINE_TRY(auto file, SafetensorsFile::open(folder / name));

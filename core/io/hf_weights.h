@@ -54,9 +54,6 @@ class HfWeights {
     std::vector<std::string> warnings_;
 };
 
-// A list of names for a message: at most eight, then how many more.
-std::string list_names(const std::vector<std::string>& names);
-
 inline constexpr std::string_view kHfIndexName = "model.safetensors.index.json";
 
 }  // namespace vitrine

@@ -89,11 +89,10 @@ Json value_json(const GgufValue& value) {
     return out;
 }
 
-Json tensor_json(const GgufTensor& tensor) {
-    Json out = {{"name", clean(tensor.name)},
-                {"type", tensor.type_name},
-                {"type_id", tensor.type_id},
-                {"shape", tensor.dims}};
+Json tensor_json(const GgufTensor& tensor, bool folder) {
+    Json out = {{"name", clean(tensor.name)}, {"type", clean(tensor.type_name)}};
+    if (!folder) out["type_id"] = tensor.type_id;
+    out["shape"] = tensor.dims;
     out["valid"] = tensor.valid;
     out["runnable"] = tensor.dtype.has_value();
     if (tensor.valid) {
@@ -114,6 +113,11 @@ std::string inspect_json(const InspectFacts& facts) {
     out["usable"] = facts.usable;
     out["reason"] = text_or_null(facts.reason);
     out["file_size"] = facts.file_size;
+    out["format"] = facts.folder ? Json("huggingface") : facts.content.version > 0 ? Json("gguf") : Json();
+    Json files = Json::array();
+    for (const InspectFacts::File& file : facts.files)
+        files.push_back({{"name", clean(file.name)}, {"bytes", file.bytes}});
+    out["files"] = std::move(files);
     out["version"] = facts.content.version > 0 ? Json(facts.content.version) : Json();
     out["alignment"] = facts.content.alignment;
     out["name"] = text_or_null(facts.name);
@@ -134,9 +138,20 @@ std::string inspect_json(const InspectFacts& facts) {
     out["suspicious"] = std::move(suspicious);
     Json metadata = Json::array();
     for (const GgufValue& value : facts.content.values) metadata.push_back(value_json(value));
+    for (const auto& [key, value] : facts.members) {
+        Json entry = {{"key", clean(key)}};
+        if (value.size() <= kShownBytes) {
+            entry["value"] = Json::parse(value, nullptr, false);
+        } else {
+            entry["bytes"] = value.size();
+            entry["cut"] = true;
+        }
+        metadata.push_back(std::move(entry));
+    }
     out["metadata"] = std::move(metadata);
     Json tensors = Json::array();
-    for (const GgufTensor& tensor : facts.content.tensors) tensors.push_back(tensor_json(tensor));
+    for (const GgufTensor& tensor : facts.content.tensors)
+        tensors.push_back(tensor_json(tensor, facts.folder));
     out["tensors"] = std::move(tensors);
     // ASCII only: a terminal that shows the output is not turned around by what a file says.
     return out.dump(1, ' ', true, Json::error_handler_t::replace);

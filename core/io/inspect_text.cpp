@@ -105,6 +105,9 @@ std::string inspect_text(const InspectFacts& facts) {
     const GgufContent& content = facts.content;
     std::string out = display_path(facts.path) + "\n";
     if (facts.file_size > 0) out += "  size          " + bytes_text(facts.file_size) + "\n";
+    for (const InspectFacts::File& file : facts.files)
+        out += "    " + printable(file.name, kShownText) + "  " + bytes_text(file.bytes) + "\n";
+    if (facts.folder) out += "  format        Hugging Face folder\n";
     if (content.version > 0) {
         out += "  format        GGUF version " + std::to_string(content.version) + ", alignment " +
                std::to_string(content.alignment) + "\n";
@@ -115,9 +118,9 @@ std::string inspect_text(const InspectFacts& facts) {
     if (facts.context > 0) out += "  context       " + std::to_string(facts.context) + " tokens\n";
     if (facts.parameters > 0) {
         out += "  parameters    " + std::to_string(facts.parameters) +
-               (facts.partial ? " (this part alone)" : "") + "\n";
+               (facts.partial ? " (of the parts that are here)" : "") + "\n";
         out += "  weights       " + bytes_text(facts.tensor_bytes) +
-               (facts.partial ? " (this part alone)" : "") + "\n";
+               (facts.partial ? " (of the parts that are here)" : "") + "\n";
     }
     for (const auto& [type, share] : facts.by_type) {
         out += "    " + padded(type, 10) + std::to_string(share.tensors) + " tensors, " +
@@ -140,6 +143,9 @@ std::string inspect_text(const InspectFacts& facts) {
         out += "  " + printable(value.key, kShownText) + "  [" + gguf_type_name(value) + "]  " +
                value_text(value) + "\n";
     }
+    if (!facts.members.empty()) out += "\nmetadata (" + std::to_string(facts.members.size()) + " members)\n";
+    for (const auto& [key, value] : facts.members)
+        out += "  " + printable(key, kShownText) + "  " + printable(value, kShownText) + "\n";
     if (content.values.size() < content.declared_values) {
         out += "  … " + std::to_string(content.declared_values - content.values.size()) +
                " more are announced and cannot be read\n";

@@ -72,8 +72,10 @@ std::int64_t JsonReader::integer(const char* name, std::int64_t low, std::int64_
         found = value->get<std::int64_t>();
     } else if (value->is_number_float()) {
         const double real = value->get<double>();
-        if (std::isfinite(real) && std::abs(real) < kExact && std::floor(real) == real)
-            found = static_cast<std::int64_t>(real);
+        if (std::floor(real) == real)
+            found = std::abs(real) < kExact ? static_cast<std::int64_t>(real)
+                    : real < 0              ? INT64_MIN
+                                            : INT64_MAX;
     }
     if (!found) {
         wrong(name, *value, "a whole number");

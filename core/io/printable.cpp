@@ -118,4 +118,13 @@ std::string in_quotes(std::string_view bytes) { return "'" + printable(bytes, 80
 
 std::string display_path(const std::filesystem::path& path) { return printable(path.native()); }
 
+std::string list_names(const std::vector<std::string>& names) {
+    constexpr std::size_t kShown = 8;
+    std::string text;
+    for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i)
+        text += (i > 0 ? ", " : "") + in_quotes(names[i]);
+    if (names.size() > kShown) text += " and " + std::to_string(names.size() - kShown) + " more";
+    return text;
+}
+
 }  // namespace vitrine

@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace vitrine {
 
@@ -18,6 +19,9 @@ std::string printable(std::string_view bytes,
 
 // As above between quotation marks, at most 80 bytes: names of keys and tensors inside messages.
 std::string in_quotes(std::string_view bytes);
+
+// Such names one after the other: at most eight, then how many more.
+std::string list_names(const std::vector<std::string>& names);
 
 // A path for people.
 std::string display_path(const std::filesystem::path& path);

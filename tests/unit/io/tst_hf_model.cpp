@@ -480,7 +480,7 @@ void TestHfModel::refused_data() {
         set(std::string(key) + " negative", key, -4, bad, "it must be from 1");
         set(std::string(key) + " a list", key, QJsonArray{16}, bad, "is a list; a whole number is needed");
         set(std::string(key) + " huge", key, 1e18, bad, "must be from 1 to ");
-        set(std::string(key) + " beyond integers", key, 1e300, bad, "a whole number is needed");
+        set(std::string(key) + " beyond integers", key, 1e300, bad, "must be from 1 to ");
     }
     row("hidden_size beyond 64 bits", bad, "'hidden_size'", [](HfFolder& f) {
         std::string text = json_text(f.config);
