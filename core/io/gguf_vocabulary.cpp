@@ -82,6 +82,23 @@ Status read_id(const GgufFile& file, std::string_view key, VocabularyData& out, 
     return {};
 }
 
+// An array of bytes, signed or not, as converters write it.
+Status read_charsmap(const GgufFile& file, VocabularyData& out) {
+    constexpr std::string_view kKey = "tokenizer.ggml.precompiled_charsmap";
+    VITRINE_TRY(const auto bytes, file.integers(kKey));
+    if (!bytes) return {};
+    out.precompiled_charsmap.reserve(bytes->size());
+    for (const std::int64_t byte : *bytes) {
+        if (byte < -128 || byte > 255) {
+            return Error{ErrorKind::BadFile, display_path(file.path()) + ": key " + in_quotes(kKey) +
+                                                 " holds " + std::to_string(byte) +
+                                                 ", which is no byte; the file is damaged."};
+        }
+        out.precompiled_charsmap.push_back(static_cast<char>(byte));
+    }
+    return {};
+}
+
 void look_for_duplicates(VocabularyData& out) {
     std::unordered_map<std::string_view, std::size_t> first_ids;
     first_ids.reserve(out.tokens.size());
@@ -141,6 +158,8 @@ Result<VocabularyData> read_gguf_vocabulary(const GgufFile& file) {
     VITRINE_TRY(out.add_bos, file.boolean("tokenizer.ggml.add_bos_token"));
     VITRINE_TRY(out.add_eos, file.boolean("tokenizer.ggml.add_eos_token"));
     VITRINE_TRY(out.add_space_prefix, file.boolean("tokenizer.ggml.add_space_prefix"));
+    VITRINE_TRY(out.remove_extra_whitespaces, file.boolean("tokenizer.ggml.remove_extra_whitespaces"));
+    VITRINE_CHECK(read_charsmap(file, out));
 
     if (out.add_bos.value_or(false) && !out.bos) {
         out.warnings.emplace_back(

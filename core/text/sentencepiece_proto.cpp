@@ -3,14 +3,15 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <deque>
 #include <limits>
 #include <optional>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "core/text/replace.h"
+#include "core/text/text_set.h"
 
 namespace vitrine {
 
@@ -56,7 +57,7 @@ void put_float(std::string& out, unsigned field, float value) {
 class Assembler {
   public:
     Assembler(const VocabularyData& data, const SentencePieceOptions& options)
-        : data_(data), options_(options) {
+        : data_(data), options_(options), taken_(data.tokens.size()) {
         result_.byte_pieces.fill(-1);
     }
 
@@ -67,7 +68,7 @@ class Assembler {
         if (options_.knows_symbols) {
             symbol_.assign(count, false);
             for (std::size_t i = 0; i < count; ++i) {
-                if (type_of(i) == TokenType::UserDefined) symbol_[i] = taken_.insert(spelling(i)).second;
+                if (type_of(i) == TokenType::UserDefined) symbol_[i] = taken_.insert(spelling(i)) == nullptr;
             }
         }
         result_.bytes.reserve(count * 24);
@@ -92,9 +93,12 @@ class Assembler {
         return false;
     }
 
-    std::string spelling(std::size_t i) const {
-        std::string text = escaped_piece(data_.tokens[i]);
-        return result_.swaps_zero ? swapped(text, kZero, kZeroStandsFor) : text;
+    // As long as this object lives.
+    std::string_view spelling(std::size_t i) {
+        const std::string& stored = data_.tokens[i];
+        if (!result_.swaps_zero && stored.find(' ') == std::string::npos) return stored;
+        const std::string text = escaped_piece(stored);
+        return spellings_.emplace_back(result_.swaps_zero ? swapped(text, kZero, kZeroStandsFor) : text);
     }
 
     void add(std::string_view text, float score, PieceType type) {
@@ -136,10 +140,10 @@ class Assembler {
             return add_private();
         if (data_.tokens[i].size() > (type == TokenType::Unused ? kLongestUnused : kLongestPiece))
             return add_private();
-        std::string text = spelling(i);
+        const std::string_view text = spelling(i);
         // A text such as "<0x41>" is six characters, whatever is spelled so: the library would take it for
         // the byte.
-        if (symbol ? !symbol_[i] : byte_of_piece(text) >= 0 || !taken_.insert(text).second)
+        if (symbol ? !symbol_[i] : byte_of_piece(text) >= 0 || taken_.insert(text) != nullptr)
             return add_private();
         add(text, data_.scores[i],
             symbol                      ? PieceType::UserDefined
@@ -169,9 +173,10 @@ class Assembler {
     const VocabularyData& data_;
     SentencePieceOptions options_;
     SentencePieceProto result_;
-    std::unordered_set<std::string> taken_;  // spellings, each once
-    std::vector<bool> symbol_;               // [tokens] user-defined, and the first of its spelling
-    std::string piece_;                      // the message that is being put together
+    TextSet taken_;                      // spellings, each once
+    std::deque<std::string> spellings_;  // those that are not as stored
+    std::vector<bool> symbol_;           // [tokens] user-defined, and the first of its spelling
+    std::string piece_;                  // the message that is being put together
     std::int32_t added_ = 0;
 };
 

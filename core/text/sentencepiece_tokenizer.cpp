@@ -99,9 +99,11 @@ class SentencePieceTokenizer final : public Tokenizer {
     }
 
     std::optional<TokenId> find(std::string_view text) const override {
-        const auto found = by_bytes_.find(text);
-        if (found == by_bytes_.end()) return std::nullopt;
-        return TokenId(found->second);
+        // Asked for single texts, seldom: not worth a table of all.
+        for (std::int32_t i = 0; i < size() && !text.empty(); ++i) {
+            if (bytes(TokenId(i)) == text) return TokenId(i);
+        }
+        return std::nullopt;
     }
 
   private:
@@ -125,8 +127,7 @@ class SentencePieceTokenizer final : public Tokenizer {
     bool adds_space_ = true;
     bool cuts_at_spaces_ = true;          // parts of a long text may begin at a space
     std::vector<char32_t> before_space_;  // characters with a space behind them in a piece
-    std::unordered_map<std::string_view, std::int32_t> by_bytes_;  // text as users see it -> lowest id
-    SpecialTokens control_;                                        // in the text as it came
+    SpecialTokens control_;               // in the text as it came
     SpecialTokens symbols_;  // user-defined, in what the library would get; none where it searches itself
 };
 
@@ -156,10 +157,6 @@ void SentencePieceTokenizer::read_texts() {
     if (odd_bytes > 0) {
         warnings_.push_back("The vocabulary holds " + std::to_string(odd_bytes) +
                             " byte tokens that are not written like <0x0A>; no text becomes one of them.");
-    }
-    by_bytes_.reserve(count);
-    for (std::int32_t i = 0; i < size(); ++i) {
-        if (!bytes(TokenId(i)).empty()) by_bytes_.try_emplace(bytes(TokenId(i)), i);
     }
 }
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <unordered_map>
 #include <utility>
 
 #include "core/text/bpe_tokenizer.h"
 #include "core/text/sentencepiece_tokenizer.h"
+#include "core/text/text_set.h"
 #include "core/text/utf8_stream.h"
 
 namespace vitrine {
@@ -15,7 +15,7 @@ namespace vitrine {
 namespace {
 
 // End names that publishers use for a control token. An ordinary token with such a text is an ordinary token.
-constexpr std::array<std::string_view, 18> kEndNames = {
+constexpr std::array<std::string_view, 21> kEndNames = {
     "<|im_end|>",
     "<|endoftext|>",
     "<|eot_id|>",
@@ -26,7 +26,9 @@ constexpr std::array<std::string_view, 18> kEndNames = {
     "<|eot|>",
     "<|eom|>",
     "<|return|>",
+    "<|call|>",
     "<|END_OF_TURN_TOKEN|>",
+    "<|end_of_turn|>",
     "<end_of_turn>",
     "<end_of_utterance>",
     "</s>",
@@ -37,6 +39,7 @@ constexpr std::array<std::string_view, 18> kEndNames = {
     "of\xE2\x96\x81"
     "sentence\xEF\xBD\x9C>",  // fullwidth bars, U+2581 between words
     "[EOS]",
+    "[EOT]",
 };
 
 void check_id(std::optional<TokenId>& id, std::string_view name, std::size_t size,
@@ -48,15 +51,17 @@ void check_id(std::optional<TokenId>& id, std::string_view name, std::size_t siz
     id.reset();
 }
 
-void warn_of_duplicates(const std::vector<std::string>& tokens, std::vector<std::string>& warnings) {
-    std::unordered_map<std::string_view, std::size_t> first;
-    first.reserve(tokens.size());
+void warn_of_duplicates(const VocabularyData& data, std::vector<std::string>& warnings) {
+    const std::vector<std::string>& tokens = data.tokens;
+    TextSet texts(tokens.size());
     std::size_t duplicates = 0;
     std::string example;
     for (std::size_t id = 0; id < tokens.size(); ++id) {
-        const auto [entry, fresh] = first.try_emplace(tokens[id], id);
-        if (fresh) continue;
-        if (duplicates++ == 0) example = std::to_string(entry->second) + " and " + std::to_string(id);
+        // Unused ids between others have no text.
+        if (tokens[id].empty() && !data.types.empty() && data.types[id] == TokenType::Unused) continue;
+        if (texts.insert(tokens[id]) == nullptr || duplicates++ > 0) continue;
+        const auto first = std::find(tokens.begin(), tokens.end(), tokens[id]) - tokens.begin();
+        example = std::to_string(first) + " and " + std::to_string(id);
     }
     if (duplicates == 0) return;
     warnings.push_back("The vocabulary holds " + std::to_string(duplicates) +
@@ -101,7 +106,7 @@ Tokenizer::Tokenizer(VocabularyData data) : data_(std::move(data)), warnings_(da
     check_id(data_.eom, "end-of-message", count, warnings_);
     check_id(data_.unk, "unknown", count, warnings_);
     check_id(data_.pad, "padding", count, warnings_);
-    warn_of_duplicates(data_.tokens, warnings_);
+    warn_of_duplicates(data_, warnings_);
 
     for (const auto& id : {data_.eos, data_.eot, data_.eom}) {
         if (id) eog_.push_back(*id);
