@@ -1,7 +1,7 @@
 // Vocabularies and texts of any bytes: nothing may crash or hang, and the promises of tokenizer.h hold.
 //
 // Input: a byte of flags, lines of a vocabulary up to a line "." (T: ordinary token, C: control, U:
-// user-defined, M: merge, the rest of the line is the text), then the text to tokenize.
+// user-defined, X: unused, B: byte, M: merge, the rest of the line is the text), then the text to tokenize.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -35,14 +35,20 @@ VocabularyData read_vocabulary(std::uint8_t flags, std::string_view& input) {
     static constexpr std::array<const char*, 8> kNames = {"gpt2",   "smollm",      "llama-bpe", "qwen2",
                                                           "tekken", "deepseek-v3", "no-such",   ""};
     VocabularyData data;
-    data.model = "gpt2";
+    const bool pieces = (flags & 7U) == 7U;  // SentencePiece, BPE or Unigram
+    data.model = !pieces ? "gpt2" : (flags & 16U) != 0 ? "t5" : "llama";
     data.pre = kNames[flags & 7U];
     if ((flags & 8U) == 0) {
         for (unsigned byte = 0; byte < 256; ++byte) {
+            constexpr std::string_view kDigits = "0123456789ABCDEF";
             std::string token;
-            append_utf8(token, character_of_byte(static_cast<std::uint8_t>(byte)));
+            if (pieces) {
+                token = std::string("<0x") + kDigits[byte / 16] + kDigits[byte % 16] + ">";
+            } else {
+                append_utf8(token, character_of_byte(static_cast<std::uint8_t>(byte)));
+            }
             data.tokens.push_back(std::move(token));
-            data.types.push_back(TokenType::Normal);
+            data.types.push_back(pieces ? TokenType::Byte : TokenType::Normal);
         }
     }
     while (!input.empty()) {
@@ -57,8 +63,14 @@ VocabularyData read_vocabulary(std::uint8_t flags, std::string_view& input) {
         data.tokens.push_back(std::move(text));
         data.types.push_back(kind == 'C'   ? TokenType::Control
                              : kind == 'U' ? TokenType::UserDefined
+                             : kind == 'X' ? TokenType::Unused
+                             : kind == 'B' ? TokenType::Byte
                                            : TokenType::Normal);
     }
+    for (std::size_t i = 0; pieces && i < data.tokens.size(); ++i)
+        data.scores.push_back(-static_cast<float>(i % 97));
+    if (pieces) data.add_space_prefix = (flags & 64U) != 0;
+    if (pieces) data.remove_extra_whitespaces = (flags & 128U) != 0;
     data.add_bos = (flags & 16U) != 0;
     data.bos = TokenId((flags & 32U) != 0 ? 256 : -7);
     data.eos = TokenId(static_cast<std::int32_t>(flags));
