@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
+#include <span>
 #include <tuple>
+#include <vector>
 
 #include "core/io/finite.h"
 #include "kernels/host/half.h"
@@ -38,6 +41,7 @@ class TestModelSource : public QObject {
   private slots:
     void small_model_opens();
     void embedded_model_opens();
+    void released_weights_can_be_read_again();
     void refused_data();
     void refused();
     void accepted_with_warning_data();
@@ -121,6 +125,31 @@ void TestModelSource::embedded_model_opens() {
         QVERIFY(tensor.has_value());
         VERIFY_OK(check_finite(*tensor, name));
     }
+}
+
+// Giving pages back changes no byte, neither of the tensor nor of its neighbours; ranges of other memory are
+// left alone.
+void TestModelSource::released_weights_can_be_read_again() {
+    const auto model = ModelSource::open(VITRINE_EMBEDDED_MODEL);
+    VERIFY_OK(model);
+    const auto bytes_of = [&](const char* name) {
+        const HostTensor t = *(*model)->tensor(name);
+        return std::span<const std::byte>(
+            t.data, static_cast<std::size_t>(t.rows) * static_cast<std::size_t>(*row_bytes(t.dtype, t.cols)));
+    };
+    const auto copy = [&](const char* name) {
+        const auto bytes = bytes_of(name);
+        return std::vector<std::byte>(bytes.begin(), bytes.end());
+    };
+    const char* const names[] = {"token_embd.weight", "blk.0.attn_q.weight", "output_norm.weight"};
+    std::vector<std::vector<std::byte>> before;
+    for (const char* name : names) before.push_back(copy(name));
+    (*model)->release(bytes_of(names[1]));
+    (*model)->release({});
+    const std::vector<std::byte> foreign(1U << 16U, std::byte{7});
+    (*model)->release(foreign);
+    QVERIFY(foreign == std::vector<std::byte>(1U << 16U, std::byte{7}));
+    for (std::size_t i = 0; i < std::size(names); ++i) QVERIFY(copy(names[i]) == before[i]);
 }
 
 void TestModelSource::refused_data() {
