@@ -113,6 +113,7 @@ Status Bench::warm(Engine& engine, std::int32_t depth, std::int32_t batch) {
 }
 
 Status Bench::read_pass() {
+    if (stopped && stopped()) return Error{ErrorKind::Cancelled, "Stopped."};
     VITRINE_TRY(const double seconds, model_->device().read_pass(area_));
     if (seconds > 0) reads_.push_back(static_cast<double>(area_) / seconds * 1e-9);
     return {};

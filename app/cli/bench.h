@@ -1,6 +1,7 @@
 // `vitrine-cli bench`: tokens per second beside the memory bandwidth that the machine has at the same moment.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,9 @@ class Bench {
     Status prefill(std::int32_t tokens, std::int32_t depth, std::int32_t batch);
     Status decode(std::int32_t tokens, std::int32_t depth, std::int32_t batch);
     Status step(std::int32_t tokens, std::int32_t depth);
+
+    // Asked before each repetition; true ends the measurement with a Cancelled error.
+    std::function<bool()> stopped;
 
     const std::vector<Timing>& timings() const { return timings_; }
     // Median of all passes so far, in GB/s (10⁹ bytes).

@@ -1,5 +1,6 @@
 // Options of `vitrine-cli bench`, its JSON and its table.
 #include "app/cli/bench.h"
+#include "app/cli/interrupt.h"
 #include "app/cli/latency.h"
 #include "app/cli/machine.h"
 #include "app/cli/output.h"
@@ -91,6 +92,9 @@ int run_bench(const BenchOptions& options) {
         return 2;
     }
     if (!options.model.model && options.json) note(opened->sentence);
+    // With a trace, Ctrl+C ends after the repetition at hand, so that the file is whole.
+    std::optional<Interrupts> interrupts;
+    if (options.engine.trace) interrupts.emplace();
     const bool named = !options.prefill.empty() || !options.decode.empty() || !options.step.empty();
     Recorder recorder;
     if (options.engine.trace) {
@@ -100,6 +104,7 @@ int run_bench(const BenchOptions& options) {
         }
     }
     Bench bench(opened->model, options.engine.engine_options(), options.repeat, recorder);
+    if (interrupts) bench.stopped = [&] { return interrupts->pending() > 0; };
     const auto done = measure(bench, options, named ? options.prefill : std::vector<std::int32_t>{256},
                               named ? options.decode : std::vector<std::int32_t>{128});
     if (const Status whole = recorder.finish(); !whole.ok()) note(whole.error().message);

@@ -164,8 +164,8 @@ void Chat::answer() {
             shown += piece;
             write_out(terminal_ ? terminal_text(piece) : piece);
         };
-        runner_.on_token = [&](const TokenEvent& event) {
-            show(event.text);
+        runner_.on_token = [&](const TokenEvent& event) { show(event.text); };
+        runner_.on_step = [&] {
             if (interrupts_.pending() > 0 || !output_alive()) cancel->store(true);
         };
         auto outcome = runner_.run_one(std::move(request));

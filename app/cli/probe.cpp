@@ -5,6 +5,7 @@
 #include <new>
 #include <unistd.h>
 
+#include "app/cli/interrupt.h"
 #include "app/cli/line_reader.h"
 #include "app/cli/output.h"
 #include "app/cli/strict_json.h"
@@ -103,11 +104,15 @@ int run_probe(const ProbeOptions& options) {
             return 2;
         }
     }
-    LineReader input(STDIN_FILENO, longest_line);
+    // With a trace, Ctrl+C ends after the request at hand, so that the file is whole.
+    std::optional<Interrupts> interrupts;
+    if (traced) interrupts.emplace();
+    LineReader input(STDIN_FILENO, longest_line, interrupts ? interrupts->wake_fd() : -1);
     std::string line;
     for (;;) {
+        if (interrupts && interrupts->pending() > 0) break;
         const auto got = input.next(line);
-        if (got == LineReader::Got::End) break;
+        if (got == LineReader::Got::End || got == LineReader::Got::Interrupted) break;
         if (got == LineReader::Got::Line && is_blank(line)) continue;
         const OrderedJson reply =
             got == LineReader::Got::TooLong

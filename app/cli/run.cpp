@@ -156,6 +156,8 @@ int answer(const RunOptions& options, const std::shared_ptr<Model>& model, Fitte
         }
         if (!heard.tokens.empty())
             heard.tokens[static_cast<std::size_t>(event.answer)].push_back(token_json(*model, event));
+    };
+    runner.on_step = [&] {
         if (interrupts.pending() > 0 || !output_alive()) cancel->store(true);
     };
     std::vector<Request> requests;

@@ -75,6 +75,7 @@ void Runner::adopt(std::unique_ptr<Engine> engine) {
 bool Runner::step(EngineListener& listener) {
     const bool stepped = engine_->step(listener);
     if (recorder_) recorder_->collect(*engine_);
+    if (on_step) on_step();
     return stepped;
 }
 

@@ -47,6 +47,8 @@ class Runner {
     const Model& model() const { return *model_; }
     // Called with each token of the needed requests as it comes; may be empty.
     std::function<void(const TokenEvent&)> on_token;
+    // Called after each iteration, also in the middle of a long prompt; may be empty.
+    std::function<void()> on_step;
 
   private:
     Result<std::vector<Outcome>> run_all(std::vector<Request> requests, std::size_t needed);

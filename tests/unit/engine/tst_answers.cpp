@@ -96,7 +96,7 @@ class TestAnswers : public QObject {
             QCOMPARE(a.stats.generated_tokens, 25);
             QCOMPARE(a.stats.prompt_tokens, prompt_length);
             QVERIFY(a.stats.ttft_seconds > 0);
-            QCOMPARE(a.ids, single("cpu", ask(1, 25), 100 + static_cast<std::uint64_t>(i)));
+            QCOMPARE(a.ids, single(device.toStdString(), ask(1, 25), 100 + static_cast<std::uint64_t>(i)));
             different.insert(a.ids);
         }
         QVERIFY(different.size() > 1);

@@ -262,18 +262,18 @@ class TestCrowd : public QObject {
     void ctx_16_memory_is_planned_before_anything_is_loaded() {
         ModelConfig c = model("cpu")->config();
         c.context = 131072;
-        const auto plan = plan_memory(c, {}, 100, std::uint64_t{64} << 20U);
+        const auto plan = plan_memory(c, {}, 100, std::uint64_t{16} << 20U);
         QVERIFY(plan.ok());
-        QVERIFY(plan->kv <= std::uint64_t{32} << 20U);
+        QVERIFY(plan->kv <= std::uint64_t{8} << 20U);
         QVERIFY(plan->options.context < 131072);
         QCOMPARE(plan->options.context, plan->options.blocks * 16);
         const auto ample = plan_memory(c, {}, 100, std::uint64_t{64} << 30U);
         QVERIFY(ample.ok());
         QCOMPARE(ample->options.context, 131072);
-        const auto refused = plan_memory(c, {.blocks = 100'000}, 100, std::uint64_t{64} << 20U);
+        const auto refused = plan_memory(c, {.blocks = 100'000}, 100, std::uint64_t{16} << 20U);
         QVERIFY(!refused.ok());
         QCOMPARE(refused.error().kind, ErrorKind::OutOfMemory);
-        QVERIFY(refused.error().message.find("64 MiB") != std::string::npos);
+        QVERIFY(refused.error().message.find("16 MiB") != std::string::npos);
         QVERIFY(!plan_memory(c, {.context = -1}, 0, 0).ok());
         c.context = std::numeric_limits<std::int32_t>::max();
         const auto huge = plan_memory(c, {}, 100, std::uint64_t{1} << 30U);
