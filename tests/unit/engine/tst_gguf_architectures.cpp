@@ -175,7 +175,8 @@ void TestGgufArchitectures::same_logits_data() {
     };
     add("llama_mha_untied", nullptr);
     add("llama_gqa_tied", nullptr);
-    add("llama_mqa_headdim", nullptr);
+    add("llama_mqa_headdim",
+        [](GgufWriter& w, const std::string& p) { w.add_f32(p + "rope.freq_base", 500000.0F); });
     add("llama_bias", nullptr);
     add("mistral_swa",
         [](GgufWriter& w, const std::string& p) { w.add_u32(p + "attention.sliding_window", 16); });
