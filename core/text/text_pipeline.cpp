@@ -197,10 +197,11 @@ std::vector<std::string_view> TextPipeline::split(std::string_view text, bool fi
     if (prefix_space_ && text.front() != ' ') text = storage.emplace_back(" " + std::string(text));
     pieces.push_back(text);
     std::vector<std::string_view> next;
-    for (const auto& [step, pattern] : cuts_) {
+    for (const Cut& cut : cuts_) {
+        const SplitStep& step = cut.step;
         next.clear();
         std::optional<Pattern::Search> search;
-        if (pattern) search.emplace(*pattern);
+        if (cut.pattern) search.emplace(*cut.pattern);
         const auto find = [&](std::string_view piece, std::size_t from) {
             return search ? search->next(piece, from) : find_text(piece, step.pattern, from);
         };
