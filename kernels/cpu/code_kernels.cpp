@@ -31,10 +31,7 @@ void quantize(const float* x, std::int64_t blocks, std::byte* panel, int T, int 
         auto top = hn::Zero(du);
         for (int i = 0; i < kBlock; i += kVectorFloats)
             top = hn::Max(top, hn::And(hn::BitCast(du, hn::LoadU(kFloat, x + i)), hn::Set(du, 0x7FFFFFFFU)));
-        std::uint32_t bits[kVectorFloats];
-        hn::StoreU(top, du, bits);
-        std::uint32_t largest = 0;
-        for (const std::uint32_t v : bits) largest = v > largest ? v : largest;
+        const std::uint32_t largest = hn::GetLane(hn::MaxOfLanes(du, top));
         float magnitude = 0;
         std::memcpy(&magnitude, &largest, sizeof magnitude);
 
@@ -47,8 +44,8 @@ void quantize(const float* x, std::int64_t blocks, std::byte* panel, int T, int 
             scale = 0;
             inverse = 0;
         }
-        alignas(64) std::int32_t codes[kBlock];
         const hn::RebindToSigned<FloatTag> di;
+        const hn::Rebind<std::int8_t, FloatTag> d8;
         std::int32_t halves[2] = {0, 0};
         for (int half = 0; half < 2; ++half) {
             auto sums = hn::Zero(di);
@@ -57,12 +54,10 @@ void quantize(const float* x, std::int64_t blocks, std::byte* panel, int T, int 
                 if (inverse == 0) v = hn::Zero(kFloat);
                 const auto code = hn::NearestInt(v);
                 sums = hn::Add(sums, code);
-                hn::Store(code, di, codes + i);
+                hn::StoreU(hn::DemoteTo(d8, code), d8, reinterpret_cast<std::int8_t*>(panel) + i);
             }
             halves[half] = hn::GetLane(hn::SumOfLanes(di, sums));
         }
-        for (int i = 0; i < kBlock; ++i)
-            panel[i] = static_cast<std::byte>(static_cast<std::int8_t>(codes[i]));
         const auto put = [&](std::int64_t at, auto value) { std::memcpy(panel + at, &value, sizeof value); };
         const std::int32_t sum = halves[0] + halves[1];
         put(kRecordScale, scale);

@@ -230,8 +230,14 @@ void bench(const Options& o) {
 }
 
 DType format_of(const char* name) {
-    for (const DType t : {DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q4_0, DType::Q4_1})
-        if (info_of(t).name == name) return t;
+    for (int i = 0; i < kDTypes; ++i) {
+        const auto type = static_cast<DType>(i);
+        if (info_of(type).name != name) continue;
+        if (kD % info_of(type).block == 0) return type;
+        std::fprintf(stderr, "rows of %d weights hold no blocks of %s: bench_kernels_cached has it\n", kD,
+                     name);
+        std::exit(2);
+    }
     std::fprintf(stderr, "unknown format %s\n", name);
     std::exit(2);
 }

@@ -81,11 +81,21 @@ inline std::vector<float> code_magnitudes(const OwnedTensor& w) {
     return out;
 }
 
+// The numbers of a matrix that its products need, worked out once.
+struct KnownMatrix {
+    explicit KnownMatrix(const OwnedTensor& tensor)
+        : w(tensor), values(tensor.values()), magnitudes(code_magnitudes(tensor)) {}
+    const OwnedTensor& w;
+    std::vector<float> values;
+    std::vector<float> magnitudes;
+};
+
 // W·x + bias. rounded: the device rounds activations of quantized weights to 8 bits.
-inline Estimate product(const Estimate& x, const OwnedTensor& w, bool rounded,
+inline Estimate product(const Estimate& x, const KnownMatrix& known, bool rounded,
                         std::span<const float> bias = {}) {
-    const std::vector<float> values = w.values();
-    const std::vector<float> magnitudes = code_magnitudes(w);
+    const OwnedTensor& w = known.w;
+    const std::vector<float>& values = known.values;
+    const std::vector<float>& magnitudes = known.magnitudes;
     const auto rows = static_cast<std::size_t>(w.rows);
     const auto cols = static_cast<std::size_t>(w.cols);
     const bool codes = (info_of(w.dtype).block > 1 || w.dtype == DType::I8) && rounded;
@@ -116,6 +126,11 @@ inline Estimate product(const Estimate& x, const OwnedTensor& w, bool rounded,
             carried + roundings * kRounding * 1.01 * magnitude + 2 * kRounding * std::abs(sum) + 1e-42;
     }
     return y;
+}
+
+inline Estimate product(const Estimate& x, const OwnedTensor& w, bool rounded,
+                        std::span<const float> bias = {}) {
+    return product(x, KnownMatrix(w), rounded, bias);
 }
 
 inline Estimate sum_of(const Estimate& a, const Estimate& b) {

@@ -58,10 +58,11 @@ class TestProducts : public QObject {
         device->project(a);
         if (!device->finish_step().ok()) return 1e30;
         const std::vector<float> got = values_of(*device, *x);
+        const KnownMatrix known(w);
         double ratio = 0;
         for (int t = 0; t < tokens; ++t) {
             const std::span<const float> row(in.data() + t * w.cols, static_cast<std::size_t>(w.cols));
-            const Estimate y = product(exactly(row), w, name == "cpu",
+            const Estimate y = product(exactly(row), known, name == "cpu",
                                        with_bias ? std::span<const float>(bias) : std::span<const float>());
             const std::span<const float> before(x0.data() + t * w.rows, static_cast<std::size_t>(w.rows));
             const std::span<const float> after(got.data() + t * w.rows, static_cast<std::size_t>(w.rows));
@@ -291,9 +292,9 @@ class TestProducts : public QObject {
         QFETCH(QString, device);
         QFETCH(int, type);
         auto d = make_device(device.toStdString(), 2);
-        for (const int cols : {1, 33, 128, 300, 513})
-            for (const int tokens : {1, 3, 14}) {
-                const int rows = 150;
+        for (const int cols : {1, 33, 128, 300})
+            for (const int tokens : {1, 14}) {
+                const int rows = 70;
                 const int tiles[][2] = {{rows, cols}, {1, cols}, {128, 128}, {16, 64}, {3, 5}, {1000, 1000}};
                 for (const auto& tile : tiles) {
                     OwnedTensor w = random_tensor(static_cast<DType>(type), rows, cols, 0.1F, random_);
@@ -442,13 +443,16 @@ class TestProducts : public QObject {
                 QVERIFY(d->finish_step().ok());
                 const std::vector<float> got = values_of(*d, *x);
                 const auto none = std::span<const float>();
+                const KnownMatrix known_gate(gate);
+                const KnownMatrix known_up(up);
+                const KnownMatrix known_down(down);
                 for (std::size_t t = 0; t < static_cast<std::size_t>(tokens); ++t) {
                     const Estimate before = exactly({x0.data() + t * width, width});
                     const Estimate n = normalised(before, norm, 1e-5);
                     const Estimate h =
-                        gated(a.activation, product(n, gate, rounded, biased ? gate_bias : none),
-                              product(n, up, rounded, biased ? up_bias : none));
-                    Estimate y = product(h, down, rounded, biased ? down_bias : none);
+                        gated(a.activation, product(n, known_gate, rounded, biased ? gate_bias : none),
+                              product(n, known_up, rounded, biased ? up_bias : none));
+                    Estimate y = product(h, known_down, rounded, biased ? down_bias : none);
                     if (post) y = normalised(y, post_norm, 1e-5);
                     const double ratio = worst({got.data() + t * width, width}, sum_of(before, y));
                     QVERIFY2(ratio <= 1.0, qPrintable(QString("%1").arg(ratio)));
