@@ -158,10 +158,23 @@ class TestAppSettings : public QObject {
         QCOMPARE(start.held_back, last.fileName());
         QCOMPARE(choose_start_model(last.fileName(), {}, last.fileName()).path,
                  last.fileName());  // asked for by name
-        QCOMPARE(installed_models().size(), std::size_t(1));
+        // GGUF-41: what is damaged is listed with its reason (the default model is an empty file here).
         QFile::link(QStringLiteral("/nowhere"), models_folder() + QStringLiteral("/dangling.gguf"));
         QVERIFY(QDir().mkpath(models_folder() + QStringLiteral("/folder.gguf")));
-        QCOMPARE(installed_models().size(), std::size_t(1));
+        QVERIFY(QFile::copy(embedded_model_path(), models_folder() + QStringLiteral("/good.gguf")));
+        QVERIFY(QDir().mkpath(models_folder() + QStringLiteral("/hf")));
+        QFile config(models_folder() + QStringLiteral("/hf/config.json"));
+        QVERIFY(config.open(QIODevice::WriteOnly));
+        config.close();
+        QVERIFY(looks_like_model(models_folder() + QStringLiteral("/hf")));
+        QVERIFY(!looks_like_model(models_folder()));
+        QStringList good;
+        for (const FoundModel& model : installed_models())
+            if (model.problem.isEmpty()) good << QFileInfo(model.path).fileName();
+        QVERIFY(good.contains(QStringLiteral("good.gguf")));
+        QVERIFY(!good.contains(QFileInfo(default_model_path()).fileName()));
+        QVERIFY(!good.contains(QStringLiteral("dangling.gguf")));
+        QVERIFY(!good.contains(QStringLiteral("folder.gguf")));
         qunsetenv("XDG_DATA_HOME");
     }
 

@@ -164,7 +164,9 @@ void Composer::attach(const QString& name, const QString& text) {
 }
 
 void Composer::attach_file(const QString& path) {
-    if (path.endsWith(QLatin1String(".gguf"), Qt::CaseInsensitive)) {
+    // A model, in a file or in a folder of Hugging Face's kind, is opened and not read as text.
+    if (path.endsWith(QLatin1String(".gguf"), Qt::CaseInsensitive) ||
+        QFileInfo::exists(path + QStringLiteral("/config.json"))) {
         emit model_dropped(path);
         return;
     }

@@ -598,8 +598,7 @@ void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
 void MainWindow::dropEvent(QDropEvent* event) {
     for (const QUrl& url : event->mimeData()->urls()) {
         if (!url.isLocalFile()) continue;
-        if (url.toLocalFile().endsWith(QLatin1String(".gguf"), Qt::CaseInsensitive))
-            return open_model(url.toLocalFile());
+        if (looks_like_model(url.toLocalFile())) return open_model(url.toLocalFile());
     }
     QCoreApplication::sendEvent(page_->composer(), event);
 }

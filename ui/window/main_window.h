@@ -93,6 +93,8 @@ class MainWindow : public QMainWindow {
     void fill_model_menu();
     void fill_cache_menu();
     void choose_file();
+    void choose_folder();
+    QString folder_to_look_in() const;
     void on_loaded(const ModelInfo& loaded);
     void on_load_failed(const QString& path, const Error& error, bool kept);
     LoadSpec spec_for(const QString& path) const;

@@ -152,14 +152,19 @@ void MainWindow::fill_model_menu() {
     };
     bool last_listed = false;
     for (const FoundModel& model : installed_models()) {
-        add(tr("%1  ·  %2")
-                .arg(QString(model.name).replace(u'&', QStringLiteral("&&")),
-                     bytes_text(static_cast<std::uint64_t>(model.bytes))),
-            model.path);
+        const QString name = QString(model.name).replace(u'&', QStringLiteral("&&"));
+        if (!model.problem.isEmpty()) {
+            QAction* action = model_menu_->addAction(tr("%1  ·  cannot be opened").arg(name));
+            action->setEnabled(false);
+            action->setToolTip(model.problem);
+            continue;
+        }
+        add(tr("%1  ·  %2").arg(name, bytes_text(static_cast<std::uint64_t>(model.bytes))), model.path);
         last_listed = last_listed || model.path == settings_.last_model();
     }
+    model_menu_->setToolTipsVisible(true);
     if (const QString last = settings_.last_model();
-        !last.isEmpty() && !last_listed && QFileInfo(last).isFile())
+        !last.isEmpty() && !last_listed && (QFileInfo(last).isFile() || looks_like_model(last)))
         add(tr("%1  ·  used last")
                 .arg(QFileInfo(last).completeBaseName().replace(u'&', QStringLiteral("&&"))),
             last);
@@ -168,6 +173,7 @@ void MainWindow::fill_model_menu() {
     model_menu_->addSeparator();
     model_menu_->addAction(tr("Open a GGUF file…"), this, &MainWindow::choose_file)
         ->setShortcut(QKeySequence::Open);
+    model_menu_->addAction(tr("Open a Hugging Face folder…"), this, &MainWindow::choose_folder);
 }
 
 void MainWindow::fill_cache_menu() {
@@ -195,12 +201,20 @@ void MainWindow::fill_cache_menu() {
     }
 }
 
+QString MainWindow::folder_to_look_in() const {
+    return model_.valid() && !is_embedded_model(model_.path) ? QFileInfo(model_.path).absolutePath()
+                                                             : models_folder();
+}
+
 void MainWindow::choose_file() {
-    const QString folder = model_.valid() && !is_embedded_model(model_.path)
-                               ? QFileInfo(model_.path).absolutePath()
-                               : models_folder();
-    const QString path = QFileDialog::getOpenFileName(this, tr("Open a model"), folder,
+    const QString path = QFileDialog::getOpenFileName(this, tr("Open a model"), folder_to_look_in(),
                                                       tr("GGUF models (*.gguf);;All files (*)"));
+    if (!path.isEmpty()) open_model(path);
+}
+
+void MainWindow::choose_folder() {
+    const QString path = QFileDialog::getExistingDirectory(
+        this, tr("Open a folder with config.json and safetensors files"), folder_to_look_in());
     if (!path.isEmpty()) open_model(path);
 }
 

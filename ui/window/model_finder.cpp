@@ -1,10 +1,14 @@
 #include "ui/window/model_finder.h"
 
+#include <filesystem>
+
 #include <QCoreApplication>
 #include <QDir>
 #include <QFileInfo>
 #include <QRegularExpression>
 #include <QStandardPaths>
+
+#include "core/io/model_list.h"
 
 namespace vitrine::ui {
 
@@ -42,11 +46,17 @@ QString shown_model_name(const QString& path, const QString& own_name) {
 
 std::vector<FoundModel> installed_models() {
     std::vector<FoundModel> found;
-    const QDir folder(models_folder());
-    for (const QFileInfo& file : folder.entryInfoList(
-             {QStringLiteral("*.gguf")}, QDir::Files | QDir::Readable, QDir::Name | QDir::IgnoreCase))
-        if (file.exists()) found.push_back({file.absoluteFilePath(), file.completeBaseName(), file.size()});
+    const std::filesystem::path folder(models_folder().toStdString());
+    for (const ListedModel& model : list_models(folder))
+        found.push_back({QString::fromStdString(model.path.string()), QString::fromStdString(model.name),
+                         static_cast<qint64>(model.bytes), QString::fromStdString(model.problem)});
     return found;
+}
+
+bool looks_like_model(const QString& path) {
+    const QFileInfo info(path);
+    if (info.isDir()) return QFileInfo(QDir(path).filePath(QStringLiteral("config.json"))).isFile();
+    return info.isFile() && path.endsWith(QLatin1String(".gguf"), Qt::CaseInsensitive);
 }
 
 StartModel choose_start_model(const QString& asked, const QString& last, const QString& unfinished) {
@@ -57,7 +67,7 @@ StartModel choose_start_model(const QString& asked, const QString& last, const Q
     }
     QString candidate;
     if (!last.isEmpty()) {
-        if (QFileInfo(last).isFile()) {
+        if (QFileInfo(last).isFile() || looks_like_model(last)) {
             candidate = last;
         } else {
             start.missing = last;

@@ -21,9 +21,14 @@ struct FoundModel {
     QString path;
     QString name;
     qint64 bytes = 0;
+    QString problem;  // why it cannot be opened; empty: nothing was found at a glance
 };
-// The .gguf files directly in the models folder, by name. Links that lead nowhere and folders are left out.
+// GGUF files (a split model once) and Hugging Face folders directly in the models folder, by name. Damaged
+// ones are there with their problem.
 std::vector<FoundModel> installed_models();
+
+// A GGUF file, or a folder with a config.json: something that can be asked to open.
+bool looks_like_model(const QString& path);
 
 struct StartModel {
     QString path;       // empty: none to open

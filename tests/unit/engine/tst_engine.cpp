@@ -306,7 +306,7 @@ class TestEngine : public QObject {
         drain(*engine, listener);
         std::vector<Record> records(4096);
         records.resize(engine->telemetry().pop(records));
-        int iterations = 0, tokens = 0, allocated = 0, freed = 0, chunks = 0, chunk_tokens = 0;
+        int iterations = 0, tokens = 0, slices = 0, allocated = 0, freed = 0, chunks = 0, chunk_tokens = 0;
         bool submitted = false, admitted = false, first = false, finished = false;
         std::int64_t last_iteration = 0;
         for (const Record& r : records) switch (r.kind) {
@@ -322,6 +322,10 @@ class TestEngine : public QObject {
                     QCOMPARE(r.token.request, id.value);
                     QVERIFY(r.token.interval > 0);
                     QVERIFY(r.token.probability > 0 && r.token.probability <= 1);
+                    break;
+                case RecordKind::Slice:
+                    ++slices;
+                    QCOMPARE(r.slice.request, id.value);
                     break;
                 case RecordKind::Block:
                     allocated += r.block.event == BlockEvent::Allocate ? 1 : 0;
@@ -339,6 +343,7 @@ class TestEngine : public QObject {
                     break;
             }
         QCOMPARE(tokens, 5);
+        QCOMPARE(slices, 7);          // one sequence in each iteration
         QCOMPARE(iterations, 3 + 4);  // 16 + 16 + 8 tokens of the prompt, then four more
         QCOMPARE(chunks, 3);
         QCOMPARE(chunk_tokens, 40);

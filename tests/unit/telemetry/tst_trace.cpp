@@ -236,9 +236,9 @@ class TestTrace : public QObject {
     void a_trace_is_whole_at_every_end_data() {
         QTest::addColumn<QString>("name");
         QTest::addColumn<int>("records");
-        for (const char* name : {"cut.json", "cut.jsonl"})
+        for (const QString& name : {QStringLiteral("cut.json"), QStringLiteral("cut.jsonl")})
             for (const int records : {0, 1, 2, 7, 15})
-                QTest::addRow("%s after %d", name, records) << QString(name) << records;
+                QTest::addRow("%s after %d", qPrintable(name), records) << name << records;
     }
     void a_trace_is_whole_at_every_end() {
         QFETCH(QString, name);
