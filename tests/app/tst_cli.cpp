@@ -369,7 +369,9 @@ class TestCli : public QObject {
     }
 
     void a_terminal_can_stop_an_answer_and_leave() {
-        Terminal terminal(with_model("chat", {"--temperature", "0"}));
+        // An answer without an end: the ids that would end it are banned.
+        Terminal terminal(
+            with_model("chat", {"--temperature", "0", "--logit-bias", "0:-inf", "--logit-bias", "2:-inf"}));
         QVERIFY(terminal.see("> "));
         terminal.type("/help\n");
         QVERIFY(terminal.see("/regen"));
@@ -378,6 +380,7 @@ class TestCli : public QObject {
         QVERIFY(terminal.see("> "));
         terminal.type("\x03");
         QVERIFY(terminal.see("Ctrl+C again"));
+        QVERIFY(terminal.see("> "));  // what is typed earlier would be thrown away with the next Ctrl+C
         terminal.type("Please write a very long story about a ship.\n");
         QVERIFY(terminal.see("ship.\r\n"));
         QVERIFY(terminal.see(" "));  // the answer began

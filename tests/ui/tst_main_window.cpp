@@ -406,6 +406,22 @@ class TestMainWindow : public QObject {
         QCOMPARE(o.window->model().path, QStringLiteral("/tmp/Other Model.gguf"));
     }
 
+    void dropping_a_text_attaches_it() {
+        Opened o(folder_->path(), plan_);
+        QVERIFY(o.load());
+        QFile file(folder_->filePath(QStringLiteral("notes.txt")));
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write("some notes");
+        file.close();
+        QMimeData data;
+        data.setUrls({QUrl::fromLocalFile(file.fileName())});
+        QDragEnterEvent enter(QPoint(300, 300), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+        QCoreApplication::sendEvent(o.window.get(), &enter);
+        QDropEvent drop(QPointF(300, 300), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+        QCoreApplication::sendEvent(o.window.get(), &drop);
+        QVERIFY(!o.window->findChild<Composer*>()->empty());
+    }
+
     void keyboard() {
         Opened o(folder_->path(), plan_);
         QVERIFY(o.load());

@@ -44,6 +44,10 @@ class Composer : public QFrame {
 
     static constexpr qint64 largest_file = 4 << 20;
 
+    // A text file joins the message; a model is offered for opening; what cannot be read is refused with a
+    // reason.
+    void attach_file(const QString& path);
+
   signals:
     void send_requested(const QString& text);
     void stop_requested();
@@ -66,7 +70,7 @@ class Composer : public QFrame {
         QString text;
     };
     void attach(const QString& name, const QString& text);
-    void attach_file(const QString& path);
+
     void show_attached();
     void update_button();
     void send();

@@ -598,9 +598,16 @@ void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
 void MainWindow::dropEvent(QDropEvent* event) {
     for (const QUrl& url : event->mimeData()->urls()) {
         if (!url.isLocalFile()) continue;
-        if (looks_like_model(url.toLocalFile())) return open_model(url.toLocalFile());
+        const QString path = url.toLocalFile();
+        if (path.endsWith(QLatin1String(".gguf"), Qt::CaseInsensitive) || looks_like_model(path)) {
+            event->acceptProposedAction();
+            return open_model(path);
+        }
     }
-    QCoreApplication::sendEvent(page_->composer(), event);
+    // By name and not as an event: one that the composer did not take would come back here.
+    for (const QUrl& url : event->mimeData()->urls())
+        if (url.isLocalFile()) page_->composer()->attach_file(url.toLocalFile());
+    event->acceptProposedAction();
 }
 
 }  // namespace vitrine::ui
