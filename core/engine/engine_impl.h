@@ -1,0 +1,116 @@
+// The inside of an Engine, shared by the files that implement it and by nobody else: engine.cpp (requests
+// in), engine_step.cpp (an iteration), engine_deliver.cpp (tokens and endings out), engine_memory.cpp (what
+// fits), engine_snapshot.cpp (what panels see).
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/engine/engine.h"
+#include "core/engine/pool_story.h"
+#include "core/kv/kv_manager.h"
+#include "core/model/forward.h"
+#include "core/sched/scheduler.h"
+#include "core/text/stop_matcher.h"
+#include "core/text/utf8_stream.h"
+
+namespace vitrine {
+
+using EngineClock = std::chrono::steady_clock;
+
+inline Error invalid_request(std::string message) {
+    return Error{ErrorKind::InvalidArgument, std::move(message)};
+}
+
+// One request from submission until nobody needs its blocks any more.
+struct Live {
+    Request request;
+    Sequence sequence;
+    RequestStats stats;
+    Utf8Stream utf8;
+    StopMatcher stops;
+    double submitted = 0;
+    double last_token = 0;
+    bool finished = false;  // the listener has heard the end; it may still hold blocks
+    // Answers beyond the first wait here, unknown to the scheduler, until the prompt is computed.
+    std::int64_t request_id = 0;
+    std::int32_t answer = 0;
+    bool unborn = false;
+    std::vector<Live*> siblings;  // of the first answer, until they are born
+};
+
+// The sliding window that every layer has; 0 where one sees everything.
+std::int32_t common_window(const ModelConfig& c);
+
+struct Engine::Impl {
+    Impl(std::shared_ptr<Model> m, const EngineOptions& o, const MemoryPlan& plan, KvCache storage,
+         Workspace space)
+        : model(std::move(m)),
+          options(o),
+          memory(plan),
+          kv_storage(std::move(storage)),
+          workspace(std::move(space)),
+          kv(o.blocks, o.block_size,
+             {.model = model->content_hash(),
+              .weights_format = model->weights_format(),
+              .rope = "file",
+              .kv_dtype = std::string(info_of(o.kv_dtype).name)},
+             {.prefix_cache = o.prefix_cache,
+              .contiguous = o.cache == CacheMode::Static,
+              .rope_sets = model->config().rope_sets()}),
+          scheduler(kv, {.token_budget = o.token_budget,
+                         .max_running = o.max_running,
+                         .max_outputs = workspace.max_outputs,
+                         .rope_switch = model->config().rope_switch,
+                         .window = common_window(model->config())}),
+          last_owner(static_cast<std::size_t>(o.blocks), -1) {
+        kv.set_observer([this](const KvChange& change) { on_change(change); });
+    }
+
+    double now() const { return std::chrono::duration<double>(EngineClock::now() - start).count(); }
+    Device& device() { return model->device(); }
+    Live& live_of(const Sequence& s) { return *live.at(s.id.value); }
+
+    void on_change(const KvChange& change);
+    void note(std::int64_t request, RequestEvent event, std::int32_t tokens, float duration = 0);
+    void finish(Live& l, FinishReason reason, EngineListener& listener, std::optional<Error> error = {});
+    void sweep_cancelled(EngineListener& listener);
+    void take_over_session(const Live& newcomer);
+    void copy_blocks(const StepPlan& plan);
+    Status run(const StepPlan& plan);
+    void run_one_by_one(const StepPlan& plan, EngineListener& listener);
+    void give_birth(Live& first);
+    void deliver(const StepPlan& plan, EngineListener& listener);
+    void deliver_token(Live& l, std::span<const float> row, EngineListener& listener);
+    void forget_dropped();
+    bool step(EngineListener& listener);
+    KvSnapshot snapshot() const;
+
+    std::shared_ptr<Model> model;
+    EngineOptions options;
+    MemoryPlan memory;
+    KvCache kv_storage;
+    Workspace workspace;
+    KvManager kv;
+    Scheduler scheduler;
+    Sampler sampler;
+    TelemetryRing telemetry;
+    PoolStory story;
+    std::map<std::int64_t, std::unique_ptr<Live>> live;  // by request, in order of arrival
+    std::vector<std::int64_t> last_owner;                // by block: request that had it last
+    std::int64_t next_request = 1;
+    std::int64_t iteration = 0;
+    EngineClock::time_point start = EngineClock::now();
+
+    // Reused from step to step.
+    std::vector<std::int32_t> tokens, positions, output_rows, tables;
+    std::vector<SequenceSlice> slices;
+};
+
+}  // namespace vitrine

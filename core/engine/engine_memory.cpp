@@ -1,0 +1,97 @@
+#include <algorithm>
+
+#include "core/engine/engine_impl.h"
+
+namespace vitrine {
+namespace {
+
+std::string mebibytes(std::uint64_t bytes) { return std::to_string((bytes + (1U << 20) - 1) >> 20) + " MiB"; }
+
+Status check(const EngineOptions& o) {
+    if (o.block_size < 8 || o.block_size > 256 || o.block_size % 8 != 0)
+        return invalid_request("The KV block size must be a multiple of 8 from 8 to 256, not " +
+                               std::to_string(o.block_size) + ".");
+    if (o.kv_dtype != DType::F32 && o.kv_dtype != DType::F16 && o.kv_dtype != DType::BF16)
+        return invalid_request("The KV cache can be F32, F16 or BF16, not " +
+                               std::string(info_of(o.kv_dtype).name) + ".");
+    if (o.token_budget < 1 || o.token_budget > 65536)
+        return invalid_request("The token budget of an iteration must be 1 to 65536.");
+    if (o.max_running < 1 || o.max_running > 4096)
+        return invalid_request("The number of running sequences must be 1 to 4096.");
+    if (o.context < 0 || o.blocks < 0)
+        return invalid_request("Context length and number of KV blocks must not be negative.");
+    return {};
+}
+
+std::int32_t max_outputs(const EngineOptions& o) { return std::max(o.max_running, 32); }
+
+KvShape kv_shape(const ModelConfig& c, const EngineOptions& o) {
+    return {.layers = c.layers,
+            .kv_heads = c.kv_heads,
+            .head_dim = c.head_dim,
+            .block_size = o.block_size,
+            .blocks = o.blocks,
+            .dtype = o.kv_dtype};
+}
+
+}  // namespace
+
+std::int32_t common_window(const ModelConfig& c) {
+    std::int32_t widest = 0;
+    for (const ModelConfig::Layer& layer : c.layer) {
+        if (layer.window <= 0) return 0;
+        widest = std::max(widest, layer.window);
+    }
+    return widest;
+}
+
+Result<MemoryPlan> plan_memory(const ModelConfig& c, const EngineOptions& wanted, std::uint64_t weights,
+                               std::uint64_t free) {
+    VITRINE_CHECK(check(wanted));
+    MemoryPlan plan;
+    plan.options = wanted;
+    EngineOptions& o = plan.options;
+    if (o.context == 0) o.context = c.context;
+    plan.weights = weights;
+    plan.free = free;
+    plan.workspace = Workspace::bytes(c, o.token_budget, max_outputs(o));
+    KvShape shape = kv_shape(c, o);
+    shape.blocks = 1;
+    const std::uint64_t block_bytes = std::max<std::uint64_t>(1, shape.bytes());
+    if (o.blocks == 0) {
+        // One full context, and for small models room for several conversations; at most half of what is
+        // free.
+        constexpr std::uint64_t roomy = 64ULL << 20;
+        const auto context_blocks = static_cast<std::uint64_t>(
+            (static_cast<std::int64_t>(o.context) + o.block_size - 1) / o.block_size);
+        std::uint64_t blocks = std::max(context_blocks, std::min<std::uint64_t>(256, roomy / block_bytes));
+        if (free != 0) blocks = std::min(blocks, free / 2 / block_bytes);
+        o.blocks = static_cast<std::int32_t>(std::clamp<std::uint64_t>(blocks, 2, 1U << 24));
+    }
+    shape.blocks = o.blocks;
+    plan.kv = shape.bytes();
+    if (free != 0 && plan.kv + plan.workspace > free)
+        return Error{ErrorKind::OutOfMemory,
+                     "The KV cache of " + std::to_string(o.blocks) + " blocks needs " + mebibytes(plan.kv) +
+                         " and the workspace " + mebibytes(plan.workspace) + ", and " + mebibytes(free) +
+                         " of memory are free. Choose a shorter context, fewer blocks or a smaller KV type."};
+    o.context = static_cast<std::int32_t>(std::min<std::int64_t>(
+        o.context, static_cast<std::int64_t>(o.blocks) * static_cast<std::int64_t>(o.block_size)));
+    return plan;
+}
+
+Result<std::unique_ptr<Engine>> Engine::make(std::shared_ptr<Model> model, const EngineOptions& wanted) {
+    VITRINE_CHECK(check(wanted));
+    if (!model || !model->has_weights())
+        return invalid_request("An engine needs a model whose weights are loaded.");
+    const ModelConfig& c = model->config();
+    VITRINE_TRY(const MemoryPlan plan,
+                plan_memory(c, wanted, model->weights().bytes, model->device().info().memory_free));
+    const EngineOptions& o = plan.options;
+    VITRINE_TRY(auto storage, model->device().make_kv(kv_shape(c, o)));
+    VITRINE_TRY(auto workspace, Workspace::make(model->device(), c, o.token_budget, max_outputs(o)));
+    return std::unique_ptr<Engine>(new Engine(
+        std::make_unique<Impl>(std::move(model), o, plan, std::move(storage), std::move(workspace))));
+}
+
+}  // namespace vitrine

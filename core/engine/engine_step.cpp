@@ -1,0 +1,151 @@
+#include <algorithm>
+
+#include "core/engine/engine_impl.h"
+
+namespace vitrine {
+
+void Engine::Impl::copy_blocks(const StepPlan& plan) {
+    if (plan.copies.empty()) return;
+    std::vector<BlockCopy> copies;
+    copies.reserve(plan.copies.size());
+    for (const PlannedCopy& c : plan.copies) copies.push_back({c.from.value, c.to.value});
+    device().copy_blocks(*kv_storage, copies);
+}
+
+Status Engine::Impl::run(const StepPlan& plan) {
+    tokens.clear();
+    positions.clear();
+    output_rows.clear();
+    tables.clear();
+    slices.clear();
+    std::size_t table_size = 0;
+    for (const StepItem& item : plan.items) table_size += item.sequence->table.blocks.size();
+    tables.reserve(table_size);  // spans into it must stay
+    for (const StepItem& item : plan.items) {
+        const Sequence& s = *item.sequence;
+        const std::size_t first_block = tables.size();
+        for (const BlockId b : s.table.blocks) tables.push_back(b.value);
+        const auto first_row = static_cast<std::int32_t>(tokens.size());
+        for (std::int32_t i = 0; i < item.count; ++i) {
+            tokens.push_back(
+                s.tokens[static_cast<std::size_t>(item.start) + static_cast<std::size_t>(i)].value);
+            positions.push_back(item.start + i);
+        }
+        for (std::int32_t i = item.count - item.outputs; i < item.count; ++i)
+            output_rows.push_back(first_row + i);
+        slices.push_back(
+            {.first_row = first_row,
+             .rows = item.count,
+             .start = item.start,
+             .blocks = std::span<const std::int32_t>(tables).subspan(first_block, s.table.blocks.size()),
+             .rope_set = s.table.rope_set});
+    }
+    return forward(device(), model->config(), model->weights(), *kv_storage, workspace,
+                   {.tokens = tokens,
+                    .positions = positions,
+                    .sequences = slices,
+                    .output_rows = output_rows,
+                    .ropes = model->config().ropes,
+                    .rope_sets = model->config().rope_sets()});
+}
+
+// After an error of the whole step: whose fault is it?
+void Engine::Impl::run_one_by_one(const StepPlan& plan, EngineListener& listener) {
+    for (const StepItem& item : plan.items) {
+        StepPlan alone;
+        alone.items.push_back(item);
+        alone.tokens = item.count;
+        Live& l = live_of(*item.sequence);
+        if (const Status ran = run(alone); !ran.ok()) {
+            finish(l, FinishReason::Failed, listener, ran.error());
+            continue;
+        }
+        scheduler.commit(alone);
+        deliver(alone, listener);
+    }
+}
+
+void Engine::Impl::forget_dropped() {
+    std::erase_if(live, [](const auto& entry) {
+        return entry.second->finished && entry.second->sequence.phase == SequencePhase::Dropped;
+    });
+}
+
+bool Engine::Impl::step(EngineListener& listener) {
+    forget_dropped();
+    sweep_cancelled(listener);
+    if (scheduler.idle()) {
+        forget_dropped();
+        return false;
+    }
+    ++iteration;
+    story.begin(iteration);
+    const double begin = now();
+    const StepPlan plan = scheduler.plan();
+    for (const Sequence* s : plan.preempted) note(s->id.value, RequestEvent::Preempted, s->length());
+    for (Sequence* s : plan.admitted) {
+        Live& l = live_of(*s);
+        if (s->preemptions == 0) {
+            l.stats.queue_seconds = begin - l.submitted;
+            l.stats.cached_tokens = std::max(0, s->cached_tokens);
+        }
+        note(s->id.value, RequestEvent::Admitted, std::max(0, s->cached_tokens));
+        take_over_session(l);
+    }
+    for (Sequence* s : plan.exhausted) finish(live_of(*s), FinishReason::Context, listener);
+    if (plan.empty()) {
+        forget_dropped();
+        return true;
+    }
+    const double planned = now();
+    copy_blocks(plan);
+    const Status ran = run(plan);
+    const double computed = now();
+    if (!ran.ok()) {
+        run_one_by_one(plan, listener);
+        forget_dropped();
+        return true;
+    }
+    for (const StepItem& item : plan.items) {
+        Record r{};
+        r.kind = RecordKind::Slice;
+        r.slice = {.sequence = item.sequence->id.value,
+                   .request = live_of(*item.sequence).request_id,
+                   .iteration = iteration,
+                   .start = planned,
+                   .duration = static_cast<float>(computed - planned),
+                   .first = item.start,
+                   .tokens = item.count,
+                   .outputs = item.outputs};
+        telemetry.push(r);
+        if (item.start < live_of(*item.sequence).stats.prompt_tokens)
+            note(item.sequence->id.value, RequestEvent::PrefillChunk, item.count,
+                 static_cast<float>(computed - planned));
+    }
+    scheduler.commit(plan);
+    deliver(plan, listener);
+
+    const double end = now();
+    const PhaseTimes phases = device().phase_times();
+    Record r{};
+    r.kind = RecordKind::Iteration;
+    r.iteration = {.index = iteration,
+                   .start = begin,
+                   .duration = static_cast<float>(end - begin),
+                   .schedule = static_cast<float>(planned - begin),
+                   .embed = static_cast<float>(phases.embed),
+                   .matrix = static_cast<float>(phases.matrix),
+                   .attention = static_cast<float>(phases.attention),
+                   .sample = static_cast<float>(end - computed),
+                   .sequences = static_cast<std::int32_t>(plan.items.size()),
+                   .tokens = plan.tokens,
+                   .budget = options.token_budget,
+                   .waiting = static_cast<std::int32_t>(scheduler.waiting().size()),
+                   .blocks_used = kv.pool().size() - kv.pool().free_count(),
+                   .blocks_cached = kv.pool().cached_free_count()};
+    telemetry.push(r);
+    forget_dropped();
+    return true;
+}
+
+}  // namespace vitrine
