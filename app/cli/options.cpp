@@ -120,15 +120,11 @@ Result<OpenedModel> open_model(const ModelOptions& options, bool vocabulary_only
         if (path.empty()) return Error{ErrorKind::NotFound, "The name of the model file is empty."};
         opened.sentence = "Model: " + display_path(path);
     }
-    if (options.device == "cuda")
-        return Error{
-            ErrorKind::Unsupported,
-            "The GPU cannot be used: this build has no CUDA device. Leave out --device, or name cpu."};
     if (vocabulary_only) {
         VITRINE_TRY(opened.model, Model::load_vocabulary(path));
     } else {
         LoadOptions load;
-        load.device = options.exact ? "reference" : options.device;
+        load.device = !options.exact ? options.device : options.device == "cuda" ? "cuda-plain" : "reference";
         load.threads = options.threads;
         load.planned = planned;
         VITRINE_TRY(opened.model, Model::load(path, load));

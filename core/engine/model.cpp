@@ -5,6 +5,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "kernels/gpu/cuda_module.h"
+
 namespace vitrine {
 namespace {
 
@@ -13,8 +15,12 @@ std::string mebibytes(std::uint64_t bytes) { return std::to_string((bytes + (1U 
 Result<std::unique_ptr<Device>> open_device(const LoadOptions& options) {
     if (options.device == "auto" || options.device == "cpu") return make_cpu_device(options.threads);
     if (options.device == "reference") return make_reference_device(options.threads);
-    return Error{ErrorKind::Unsupported,
-                 "There is no device '" + options.device + "' in this build; it has: auto, cpu, reference."};
+    if (options.device == "cuda" || options.device == "cuda-plain") {
+        VITRINE_TRY(const auto gpus, cuda_gpus());
+        return make_cuda_device(gpus.front().index, options.device == "cuda-plain");
+    }
+    return Error{ErrorKind::Unsupported, "There is no device '" + options.device +
+                                             "' in this build; it has: auto, cpu, cuda, reference."};
 }
 
 }  // namespace

@@ -27,8 +27,10 @@ struct ModelFacts {
 };
 
 struct LoadOptions {
-    std::string device = "auto";  // "auto", "cpu", "reference"
-    int threads = 0;              // 0: one for each core
+    // "auto", "cpu", "reference", "cuda" (the first GPU that can be used), "cuda-plain" (its plain
+    // operations)
+    std::string device = "auto";
+    int threads = 0;  // 0: one for each core
     LoadProgress progress;
     // Called once, before the weights are read.
     std::function<void(const ModelFacts&)> planned = {};

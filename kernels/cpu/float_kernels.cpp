@@ -69,7 +69,8 @@ HWY_INLINE void multiply_wide(const std::byte* const (&rows)[kWide], std::int64_
 template <DType kType, int T>
 void multiply_floats(const std::byte* groups, std::int64_t group_stride, std::int64_t count,
                      const std::byte* panel, std::int64_t n, float* out, std::int64_t out_stride) {
-    // One row: a single run of memory is read fastest (two at once: 0.92 of it), and the sums keep up with it.
+    // One row: a single run of memory is read fastest (two at once: 0.92 of it), and the sums keep up with
+    // it.
     constexpr int kWide = T == 1 && kParts <= 4 ? kParts : 2;
     const auto* x = reinterpret_cast<const float*>(panel);
     const auto rows_at = [&](std::int64_t vector) {

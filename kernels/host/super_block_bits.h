@@ -2,9 +2,9 @@
 // and the kernels of other devices. Use super_block.h unless you write such a kernel.
 #pragma once
 
-#include <bit>
+#include <cstddef>
+#include <cstdint>
 
-#include "kernels/host/half.h"
 #include "kernels/host/super_block.h"
 
 namespace vitrine::super_block_bits {
@@ -27,8 +27,6 @@ constexpr void unpack_q2(Bytes p, SuperBlock& out) {
         out.minimum[i] = small(at(p, i) >> 4U);
     }
     for (int i = 0; i < kSuperBlock; ++i) out.code[i] = small(two_bits(p + 16, i));
-    out.d = half_to_float(word(p + 80));
-    out.dmin = half_to_float(word(p + 82));
 }
 
 // [32 bytes of third bits][64 codes][12 bytes of scales][d]. Bit i / 32 of byte i % 32 is the third bit of
@@ -42,7 +40,6 @@ constexpr void unpack_q3(Bytes p, SuperBlock& out) {
         const unsigned high = (at(scales, 8 + i % 4) >> (i / 4 * 2)) & 3U;
         out.scale[i] = static_cast<std::int16_t>(static_cast<int>(low | high << 4U) - 32);
     }
-    out.d = half_to_float(word(p + 108));
 }
 
 // Eight scales and eight minima of 6 bits in 12 bytes: the first four of each lie in bytes 0 to 3 and 4 to 7;
@@ -63,16 +60,12 @@ constexpr unsigned nibble_of_64(Bytes p, int i) {
 
 // [d][dmin][12 bytes of scales][128 bytes of nibbles]
 constexpr void unpack_q4(Bytes p, SuperBlock& out) {
-    out.d = half_to_float(word(p));
-    out.dmin = half_to_float(word(p + 2));
     unpack_scales_of_4_and_5(p + 4, out);
     for (int i = 0; i < kSuperBlock; ++i) out.code[i] = small(nibble_of_64(p + 16, i));
 }
 
 // As Q4_K with 32 bytes of fifth bits before the nibbles: bit i / 32 of byte i % 32.
 constexpr void unpack_q5(Bytes p, SuperBlock& out) {
-    out.d = half_to_float(word(p));
-    out.dmin = half_to_float(word(p + 2));
     unpack_scales_of_4_and_5(p + 4, out);
     for (int i = 0; i < kSuperBlock; ++i)
         out.code[i] = small(nibble_of_64(p + 48, i) | ((at(p + 16, i % 32) >> (i / 32)) & 1U) << 4U);
@@ -86,13 +79,11 @@ constexpr void unpack_q6(Bytes p, SuperBlock& out) {
         out.code[i] = small(low | two_bits(p + 128, i) << 4U);
     }
     for (int i = 0; i < 16; ++i) out.scale[i] = static_cast<std::int8_t>(p[192 + i]);
-    out.d = half_to_float(word(p + 208));
 }
 
 // [d][u16: high two bits of eight scales][4 bytes: low four bits][128 bytes of nibbles, as Q4_0 in blocks of
 // 32]
 constexpr void unpack_iq4_xs(Bytes p, SuperBlock& out) {
-    out.d = half_to_float(word(p));
     const unsigned high = word(p + 2);
     for (int i = 0; i < 8; ++i) {
         const unsigned low = (at(p, 4 + i / 2) >> (i % 2 * 4)) & 15U;
@@ -102,7 +93,18 @@ constexpr void unpack_iq4_xs(Bytes p, SuperBlock& out) {
         out.code[i] = small((at(p + 8, i / 32 * 16 + i % 16) >> (i % 32 / 16 * 4)) & 15U);
 }
 
-constexpr void unpack(DType type, Bytes block, SuperBlock& out) {
+// Where d lies, as f16; dmin, in formats with minima, is behind it.
+constexpr int place_of_d(DType type) {
+    switch (type) {
+        case DType::Q2_K: return 80;
+        case DType::Q3_K: return 108;
+        case DType::Q6_K: return 208;
+        default: return 0;
+    }
+}
+
+// Everything but d and dmin: in code for a GPU, half_to_float() is not to be had.
+constexpr void unpack_integers(DType type, Bytes block, SuperBlock& out) {
     switch (type) {
         case DType::Q2_K: unpack_q2(block, out); return;
         case DType::Q3_K: unpack_q3(block, out); return;

@@ -250,7 +250,8 @@ void TestInspect::split_totals_are_partial() {
     b.set("split.count", 2, le<std::uint16_t>(3)).set("split.no", 2, le<std::uint16_t>(0));
     const InspectReport report = inspect(b.bytes());
     QVERIFY(!report.usable);
-    QVERIFY(contains(report.text, "of the parts that are here") && contains(report.text, "memory estimate is partial"));
+    QVERIFY(contains(report.text, "of the parts that are here") &&
+            contains(report.text, "memory estimate is partial"));
     QCOMPARE(json_of(report)["partial"].toBool(), true);
 }
 

@@ -1,0 +1,228 @@
+// The CUDA device against the reference: one layer with everything in it, in every weight format and cache
+// precision, in one piece and continued. Skipped, with the reason, where no GPU can be used.
+#include <cmath>
+#include <random>
+
+#include <QtTest>
+
+#include "kernels/gpu/cuda_module.h"
+#include "tests/kernels/fixture.h"
+
+using namespace vitrine;
+using namespace vitrine::test;
+
+namespace {
+
+constexpr int kHeads = 4;
+constexpr int kKvHeads = 2;
+constexpr int kHead = 64;
+constexpr int kWidth = 256;
+constexpr int kHidden = 512;
+constexpr int kVocab = 300;
+constexpr int kBlocks = 40;
+constexpr int kTurned = kHead - 16;
+
+std::vector<float> near_one(std::mt19937& random, std::size_t n, float spread, float centre) {
+    std::normal_distribution<float> normal(centre, spread);
+    std::vector<float> v(n);
+    for (float& x : v) x = normal(random);
+    return v;
+}
+
+struct Layer {
+    OwnedTensor embedding, wq, wk, wv, wo, gate, up, down, output;
+    std::vector<float> norm, bias, head_norm;
+
+    Layer(DType type, std::mt19937& random)
+        : norm(near_one(random, kWidth, 0.2F, 1.0F)),
+          bias(near_one(random, kHeads * kHead, 0.3F, 0.0F)),
+          head_norm(near_one(random, kHead, 0.2F, 1.0F)) {
+        const auto matrix = [&](int rows, int cols) {
+            return random_tensor(type, rows, cols, 1.0F / std::sqrt(static_cast<float>(cols)), random);
+        };
+        embedding = matrix(kVocab, kWidth);
+        wq = matrix(kHeads * kHead, kWidth);
+        wk = matrix(kKvHeads * kHead, kWidth);
+        wv = matrix(kKvHeads * kHead, kWidth);
+        wo = matrix(kWidth, kHeads * kHead);
+        gate = matrix(kHidden, kWidth);
+        up = matrix(kHidden, kWidth);
+        down = matrix(kWidth, kHidden);
+        output = matrix(kVocab, kWidth);
+    }
+};
+
+struct Case {
+    DType kv;
+    int rows;   // of the second step
+    int start;  // rows of the first step
+    int window;
+    bool full;  // biases, head norms, post norms, soft caps, GeGLU
+};
+
+Weight vector_of(Device& device, const std::vector<float>& v) {
+    HostTensor t;
+    t.rows = 1;
+    t.cols = static_cast<std::int64_t>(v.size());
+    t.data = reinterpret_cast<const std::byte*>(v.data());
+    auto w = device.upload(t);
+    return w.ok() ? *w : nullptr;
+}
+
+// Residual stream and logits of both steps.
+std::vector<float> run(Device& device, const Layer& l, const Case& c) {
+    const Weight embedding = upload(device, l.embedding), wq = upload(device, l.wq),
+                 wk = upload(device, l.wk), wv = upload(device, l.wv), wo = upload(device, l.wo),
+                 gate = upload(device, l.gate), up = upload(device, l.up), down = upload(device, l.down),
+                 output = upload(device, l.output), norm = vector_of(device, l.norm),
+                 bias = vector_of(device, l.bias), head_norm = vector_of(device, l.head_norm);
+    KvShape shape;
+    shape.layers = 1;
+    shape.kv_heads = kKvHeads;
+    shape.head_dim = kHead;
+    shape.block_size = 16;
+    shape.blocks = kBlocks;
+    shape.dtype = c.kv;
+    auto kv = device.make_kv(shape);
+    if (!kv.ok()) return {};
+    device.fill_kv(**kv, std::nanf(""));
+    const auto total = static_cast<std::size_t>(c.start + c.rows);
+    const auto buffer = [&](std::size_t n) { return std::move(device.allocate(n)).value(); };
+    const Buffer x = buffer(total * kWidth), q = buffer(total * kHeads * kHead),
+                 seen = buffer(total * kHeads * kHead), hidden = buffer(total * kHidden),
+                 logits = buffer(std::size_t{2} * kVocab);
+    RopeSpec rope;
+    rope.style = c.full ? RopeStyle::Halves : RopeStyle::Neighbours;
+    rope.rotary_dim = kTurned;
+    rope.magnitude = 1.1F;
+    for (int i = 0; i < kTurned / 2; ++i) rope.inv_freq.push_back(std::pow(10000.0, -2.0 * i / kTurned));
+    std::vector<std::int32_t> blocks;
+    for (int i = 0; i < kBlocks; ++i) blocks.push_back(i * 7 % kBlocks);
+    const float cap = c.full ? 20.0F : 0.0F;
+
+    std::vector<float> result;
+    for (const auto& [first, count] : {std::pair{0, c.start}, std::pair{c.start, c.rows}}) {
+        if (count == 0) continue;
+        Step step;
+        step.ropes = {rope};
+        step.add(first, count, blocks);
+        for (int i = 0; i < count; ++i) step.tokens[static_cast<std::size_t>(i)] = (first + i) * 13 % kVocab;
+        step.outputs = {0, count - 1};
+        const StepInput input = step.input();
+        device.begin_step(input);
+        EmbedArgs embed;
+        embed.table = embedding.get();
+        embed.scale = 1.5F;
+        embed.x = x.get();
+        device.embed(embed);
+        QkvArgs qkv;
+        qkv.x = x.get();
+        qkv.norm = norm.get();
+        qkv.wq = wq.get();
+        qkv.wk = wk.get();
+        qkv.wv = wv.get();
+        qkv.bq = c.full ? bias.get() : nullptr;
+        qkv.q_norm = c.full ? head_norm.get() : nullptr;
+        qkv.k_norm = qkv.q_norm;
+        qkv.heads = kHeads;
+        qkv.kv = kv->get();
+        qkv.q = q.get();
+        device.qkv(qkv);
+        AttentionArgs attention;
+        attention.q = q.get();
+        attention.kv = kv->get();
+        attention.heads = kHeads;
+        attention.scale = 0.125F;
+        attention.window = c.window;
+        attention.softcap = cap;
+        attention.out = seen.get();
+        device.attention(attention);
+        ProjectArgs project;
+        project.in = seen.get();
+        project.w = wo.get();
+        project.post_norm = c.full ? norm.get() : nullptr;
+        project.x = x.get();
+        device.project(project);
+        FeedForwardArgs feed;
+        feed.x = x.get();
+        feed.norm = norm.get();
+        feed.gate = gate.get();
+        feed.up = up.get();
+        feed.down = down.get();
+        feed.post_norm = c.full ? norm.get() : nullptr;
+        feed.activation = c.full ? Activation::GeluTanh : Activation::SiLU;
+        feed.hidden = hidden.get();
+        device.feed_forward(feed);
+        LogitsArgs last;
+        last.x = x.get();
+        last.norm = norm.get();
+        last.w = output.get();
+        last.softcap = cap;
+        last.out = logits.get();
+        device.logits(last);
+        if (const Status status = device.finish_step(); !status.ok())
+            qFatal("%s", status.error().message.c_str());
+        const auto rows = device.read(*logits, 0, std::size_t{2} * kVocab);
+        result.insert(result.end(), rows.begin(), rows.end());
+        const auto stream = device.read(*x, 0, static_cast<std::size_t>(count) * kWidth);
+        result.insert(result.end(), stream.begin(), stream.end());
+    }
+    return result;
+}
+
+}  // namespace
+
+class TestCuda : public QObject {
+    Q_OBJECT
+
+  private slots:
+    // Wherever it runs: there is a device, or a sentence that says why not.
+    void a_device_or_a_reason() {
+        const auto gpus = cuda_gpus();
+        if (gpus.ok())
+            QVERIFY(!gpus->empty());
+        else
+            QVERIFY(
+                QString::fromStdString(gpus.error().message).startsWith(QStringLiteral("No GPU is used: ")));
+    }
+
+    void a_layer_data() {
+        QTest::addColumn<int>("type");
+        for (int t = 0; t < kDTypes; ++t) QTest::newRow(name_of_type(static_cast<DType>(t)).c_str()) << t;
+    }
+    void a_layer() {
+        QFETCH(int, type);
+        const auto gpus = cuda_gpus();
+        if (!gpus.ok()) QSKIP(gpus.error().message.c_str());
+        auto gpu = make_cuda_device(gpus->front().index, true);
+        if (!gpu.ok()) QFAIL(gpu.error().message.c_str());
+        const auto reference = make_device("reference", 0);
+        std::mt19937 random(static_cast<unsigned>(type) + 5U);
+        const Layer layer(static_cast<DType>(type), random);
+        for (const DType kv : {DType::F32, DType::F16, DType::BF16})
+            for (const bool full : {false, true})
+                for (const auto& [rows, start] : {std::pair{1, 0}, {1, 200}, {5, 17}, {130, 70}})
+                    for (const int window : {0, 33}) {
+                        const Case c{kv, rows, start, window, full};
+                        const auto wanted = run(*reference, layer, c);
+                        const auto got = run(**gpu, layer, c);
+                        QCOMPARE(got.size(), wanted.size());
+                        double largest = 0;
+                        double difference = 0;
+                        for (std::size_t i = 0; i < got.size(); ++i) {
+                            largest = std::max(largest, std::abs(static_cast<double>(wanted[i])));
+                            const double d =
+                                std::abs(static_cast<double>(got[i]) - static_cast<double>(wanted[i]));
+                            difference = std::isfinite(d) ? std::max(difference, d) : HUGE_VAL;
+                        }
+                        // Both round in float32; a key or value next to a rounding border of the cache's type
+                        // may fall to the other side.
+                        const double tolerance = kv == DType::F32 ? 3e-5 : kv == DType::F16 ? 2e-3 : 1.5e-2;
+                        QVERIFY2(difference <= tolerance * largest,
+                                 qPrintable(QStringLiteral("%1 of %2").arg(difference).arg(largest)));
+                    }
+    }
+};
+
+QTEST_GUILESS_MAIN(TestCuda)
+#include "tst_cuda.moc"
