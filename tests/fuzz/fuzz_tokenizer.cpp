@@ -15,14 +15,12 @@
 #include "core/text/stop_matcher.h"
 #include "core/text/token_stream.h"
 #include "core/text/utf8.h"
+#include "tests/fuzz/tokenizer_promises.h"
 
 namespace {
 
 using namespace vitrine;
-
-void promise(bool kept) {
-    if (!kept) __builtin_trap();
-}
+using namespace vitrine::fuzz;
 
 std::string_view take_line(std::string_view& input) {
     const std::size_t end = std::min(input.find('\n'), input.size());
@@ -78,16 +76,7 @@ VocabularyData read_vocabulary(std::uint8_t flags, std::string_view& input) {
 }
 
 void check(const Tokenizer& tokenizer, std::string_view text) {
-    for (const bool special : {false, true}) {
-        const auto ids = tokenizer.encode(text, special, special);
-        promise(std::all_of(ids.begin(), ids.end(), [&](TokenId id) { return tokenizer.valid(id); }));
-        const std::string decoded = tokenizer.decode(ids);
-        promise(to_valid_utf8(decoded) == decoded);
-        TokenStream stream(tokenizer);
-        std::string joined;
-        for (const TokenId id : ids) joined += stream.push(id);
-        promise(joined + stream.flush() == decoded);
-    }
+    check_round_trip(tokenizer, text);
     const auto untrusted = tokenizer.encode(text, false, false);
     promise(std::none_of(untrusted.begin(), untrusted.end(),
                          [&](TokenId id) { return tokenizer.is_control(id); }));

@@ -14,14 +14,12 @@
 #include "core/io/tokenizer_json.h"
 #include "core/text/token_stream.h"
 #include "core/text/utf8_stream.h"
+#include "tests/fuzz/tokenizer_promises.h"
 
 namespace {
 
 using namespace vitrine;
-
-void promise(bool kept) {
-    if (!kept) __builtin_trap();
-}
+using namespace vitrine::fuzz;
 
 std::string_view take_part(std::string_view& input) {
     const std::size_t end = std::min(input.find(std::string_view("\0\0", 2)), input.size());
@@ -31,16 +29,7 @@ std::string_view take_part(std::string_view& input) {
 }
 
 void check(const Tokenizer& tokenizer, std::string_view text) {
-    for (const bool special : {false, true}) {
-        const auto ids = tokenizer.encode(text, special, special);
-        promise(std::all_of(ids.begin(), ids.end(), [&](TokenId id) { return tokenizer.valid(id); }));
-        const std::string decoded = tokenizer.decode(ids);
-        promise(to_valid_utf8(decoded) == decoded);
-        TokenStream stream(tokenizer);
-        std::string joined;
-        for (const TokenId id : ids) joined += stream.push(id);
-        promise(joined + stream.flush() == decoded);
-    }
+    check_round_trip(tokenizer, text);
     const auto unknown = tokenizer.vocabulary().unk;
     for (const TokenId id : tokenizer.encode(text, false, false))
         promise(!tokenizer.is_control(id) || id == unknown);

@@ -127,4 +127,17 @@ inline void drain(Engine& engine, Listener& listener) {
     }
 }
 
+// A request that only its length ends; `rows`: keeps the logits that tokens are sampled from.
+inline Request ask_on(std::vector<TokenId> prompt, std::int32_t generate, Answer* rows = nullptr) {
+    Request r;
+    r.prompt = std::move(prompt);
+    r.max_tokens = generate;
+    r.ignore_eog = true;
+    if (rows != nullptr)
+        r.on_sample_logits = [rows](std::span<const float> row) {
+            rows->logits.emplace_back(row.begin(), row.end());
+        };
+    return r;
+}
+
 }  // namespace vitrine::test

@@ -6,25 +6,13 @@ using namespace vitrine::test;
 
 namespace {
 
-Request ask(std::vector<TokenId> prompt, std::int32_t generate, Answer* rows = nullptr) {
-    Request r;
-    r.prompt = std::move(prompt);
-    r.max_tokens = generate;
-    r.ignore_eog = true;
-    if (rows != nullptr)
-        r.on_sample_logits = [rows](std::span<const float> row) {
-            rows->logits.emplace_back(row.begin(), row.end());
-        };
-    return r;
-}
-
 // Four requests of mixed length at a time.
 std::vector<Answer> four(Engine& engine) {
     std::vector<Answer> got(4);
     std::vector<RequestId> ids;
     Listener listener;
     for (std::size_t i = 0; i < got.size(); ++i) {
-        Request r = ask(noise_ids(3 + static_cast<std::int32_t>(17 * i), 20 + i), 12, &got[i]);
+        Request r = ask_on(noise_ids(3 + static_cast<std::int32_t>(17 * i), 20 + i), 12, &got[i]);
         r.sampling.temperature = i % 2 == 0 ? 0.0F : 1.0F;
         ids.push_back(submit_or_die(engine, std::move(r)));
     }
@@ -79,8 +67,8 @@ class TestCacheModes : public QObject {
         auto engine =
             engine_or_die(model("cpu"), {.block_size = 8, .blocks = 40, .cache = CacheMode::Static});
         Listener listener;
-        submit_or_die(*engine, ask(noise_ids(10, 1), 60));
-        submit_or_die(*engine, ask(noise_ids(10, 1), 20));  // the same prompt: nothing is shared
+        submit_or_die(*engine, ask_on(noise_ids(10, 1), 60));
+        submit_or_die(*engine, ask_on(noise_ids(10, 1), 20));  // the same prompt: nothing is shared
         for (int i = 0; i < 3; ++i) engine->step(listener);
         const KvSnapshot s = engine->snapshot();
         QVERIFY(s.contiguous);
@@ -101,9 +89,9 @@ class TestCacheModes : public QObject {
         auto engine = engine_or_die(
             model("cpu"), {.context = 80, .block_size = 8, .blocks = 15, .cache = CacheMode::Static});
         Listener listener;
-        const RequestId a = submit_or_die(*engine, ask(noise_ids(10, 1), -1));
-        const RequestId b = submit_or_die(*engine, ask(noise_ids(10, 2), -1));
-        const RequestId c = submit_or_die(*engine, ask(noise_ids(10, 3), 20));
+        const RequestId a = submit_or_die(*engine, ask_on(noise_ids(10, 1), -1));
+        const RequestId b = submit_or_die(*engine, ask_on(noise_ids(10, 2), -1));
+        const RequestId c = submit_or_die(*engine, ask_on(noise_ids(10, 3), 20));
         engine->step(listener);
         QCOMPARE(engine->snapshot().used, 10);
         drain(*engine, listener);
@@ -120,7 +108,7 @@ class TestCacheModes : public QObject {
             model("cpu"), {.context = 80, .block_size = 8, .blocks = 12, .cache = CacheMode::Static});
         Listener listener;
         for (std::int64_t session = 1; session <= 3; ++session) {
-            Request r = ask(noise_ids(10, 1), 5);
+            Request r = ask_on(noise_ids(10, 1), 5);
             r.session = session;
             r.max_tokens = session == 2 ? 60 : 5;
             const RequestId id = submit_or_die(*engine, std::move(r));
@@ -143,7 +131,7 @@ class TestCacheModes : public QObject {
             Listener listener;
             for (std::uint64_t i = 0; i < 32; ++i)
                 submit_or_die(*engine,
-                              ask(noise_ids(24 + static_cast<std::int32_t>(i * i * 13 % 701), i), 40));
+                              ask_on(noise_ids(24 + static_cast<std::int32_t>(i * i * 13 % 701), i), 40));
             double most = 0;
             while (engine->step(listener)) {
                 const KvSnapshot s = engine->snapshot();
@@ -186,8 +174,8 @@ class TestCacheModes : public QObject {
             auto fixed = engine_or_die(sliding, {.block_size = 8, .blocks = 24, .cache = CacheMode::Static});
             Answer got, wanted;
             Listener one, other;
-            const RequestId a = submit_or_die(*paged, ask(noise_ids(prompt, 3), 30, &got));
-            submit_or_die(*fixed, ask(noise_ids(prompt, 3), 30, &wanted));
+            const RequestId a = submit_or_die(*paged, ask_on(noise_ids(prompt, 3), 30, &got));
+            submit_or_die(*fixed, ask_on(noise_ids(prompt, 3), 30, &wanted));
             std::int32_t most = 0;
             while (paged->step(one)) {
                 QVERIFY(paged->verify().ok());
@@ -199,7 +187,7 @@ class TestCacheModes : public QObject {
             QCOMPARE(paged->snapshot().used, 0);
             // Once more, from what the prefix cache still has; and two answers that share the rest.
             Answer again;
-            Request r = ask(noise_ids(prompt, 3), 30, &again);
+            Request r = ask_on(noise_ids(prompt, 3), 30, &again);
             r.n = 2;
             submit_or_die(*paged, std::move(r));
             drain(*paged, one);
@@ -212,7 +200,7 @@ class TestCacheModes : public QObject {
         auto sliding = built(dir, sliding_model(16, {.layers = 2, .seed = 5}), "cpu");
         auto engine = engine_or_die(sliding, {.block_size = 8, .blocks = 24});
         Listener listener;
-        submit_or_die(*engine, ask(noise_ids(60, 3), 10));
+        submit_or_die(*engine, ask_on(noise_ids(60, 3), 10));
         for (int i = 0; i < 5; ++i) engine->step(listener);
         const KvSnapshot s = engine->snapshot();
         QCOMPARE(s.sequences.size(), std::size_t{1});
@@ -230,7 +218,7 @@ class TestCacheModes : public QObject {
                 Listener listener;
                 Answer got;
                 std::vector<std::vector<float>> rows;
-                Request r = ask(noise_ids(50, 3), 8, &got);
+                Request r = ask_on(noise_ids(50, 3), 8, &got);
                 r.on_logits = [&](std::int32_t, std::span<const float> row) {
                     rows.emplace_back(row.begin(), row.end());
                 };

@@ -9,15 +9,7 @@ using namespace vitrine::test;
 namespace {
 
 Request ask(std::int32_t length, std::uint64_t seed, std::int32_t generate, Answer* rows = nullptr) {
-    Request r;
-    r.prompt = noise_ids(length, seed);
-    r.max_tokens = generate;
-    r.ignore_eog = true;
-    if (rows != nullptr)
-        r.on_sample_logits = [rows](std::span<const float> row) {
-            rows->logits.emplace_back(row.begin(), row.end());
-        };
-    return r;
+    return ask_on(noise_ids(length, seed), generate, rows);
 }
 
 }  // namespace

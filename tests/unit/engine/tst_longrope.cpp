@@ -11,18 +11,6 @@ namespace {
 
 constexpr std::int32_t switch_at = 40;
 
-Request ask(std::vector<TokenId> prompt, std::int32_t generate, Answer* rows = nullptr) {
-    Request r;
-    r.prompt = std::move(prompt);
-    r.max_tokens = generate;
-    r.ignore_eog = true;
-    if (rows != nullptr)
-        r.on_sample_logits = [rows](std::span<const float> row) {
-            rows->logits.emplace_back(row.begin(), row.end());
-        };
-    return r;
-}
-
 }  // namespace
 
 class TestLongrope : public QObject {
@@ -45,7 +33,7 @@ class TestLongrope : public QObject {
         for (std::int32_t i = 0; i < generate; ++i) {
             auto engine = engine_or_die(model(device), {.kv_dtype = kv, .prefix_cache = false});
             Listener listener;
-            const RequestId id = submit_or_die(*engine, ask(tokens, 1, &all));
+            const RequestId id = submit_or_die(*engine, ask_on(tokens, 1, &all));
             drain(*engine, listener);
             tokens.push_back(listener.answers[id.value].ids.at(0));
             all.ids.push_back(tokens.back());
@@ -69,7 +57,7 @@ class TestLongrope : public QObject {
         const auto row_of_20 = [&](std::int32_t length) {
             auto engine = engine_or_die(model("reference"), {});
             std::vector<float> row;
-            Request r = ask(noise_ids(length, 3), 0);
+            Request r = ask_on(noise_ids(length, 3), 0);
             r.on_logits = [&](std::int32_t position, std::span<const float> l) {
                 if (position == 20) row.assign(l.begin(), l.end());
             };
@@ -115,7 +103,7 @@ class TestLongrope : public QObject {
         for (int again = 0; again < 2; ++again) {  // the second time from the prefix cache
             Answer got;
             Listener listener;
-            const RequestId id = submit_or_die(*engine, ask(tokens, generate, &got));
+            const RequestId id = submit_or_die(*engine, ask_on(tokens, generate, &got));
             drain(*engine, listener);
             QCOMPARE(listener.answers[id.value].ids, wanted.ids);
             QVERIFY(got.logits == wanted.logits);
@@ -134,7 +122,7 @@ class TestLongrope : public QObject {
         const auto cached = [&](const std::vector<TokenId>& prompt) {
             Answer got;
             Listener listener;
-            const RequestId id = submit_or_die(*engine, ask(prompt, 2, &got));
+            const RequestId id = submit_or_die(*engine, ask_on(prompt, 2, &got));
             drain(*engine, listener);
             const Answer wanted = fresh(device.toStdString(), prompt, 2, DType::F16);
             if (got.logits != wanted.logits || listener.answers[id.value].ids != wanted.ids) return -1;
@@ -158,7 +146,7 @@ class TestLongrope : public QObject {
         std::vector<RequestId> ids;
         for (std::size_t i = 0; i < got.size(); ++i)
             ids.push_back(submit_or_die(
-                *engine, ask(noise_ids(18 + static_cast<std::int32_t>(5 * i), 50 + i), 30, &got[i])));
+                *engine, ask_on(noise_ids(18 + static_cast<std::int32_t>(5 * i), 50 + i), 30, &got[i])));
         drain(*engine, listener);
         std::int32_t preemptions = 0;
         for (std::size_t i = 0; i < got.size(); ++i) {
@@ -175,7 +163,7 @@ class TestLongrope : public QObject {
     void answers_that_share_blocks_cross_each_by_itself() {
         auto engine = engine_or_die(model("reference"), {.block_size = 8});
         Listener listener;
-        Request r = ask(noise_ids(switch_at - 3, 3), 12);
+        Request r = ask_on(noise_ids(switch_at - 3, 3), 12);
         r.n = 3;
         r.sampling.temperature = 1;
         r.sampling.seed = 9;
@@ -183,7 +171,7 @@ class TestLongrope : public QObject {
         drain(*engine, listener);
         for (std::int32_t i = 0; i < 3; ++i) {
             auto alone = engine_or_die(model("reference"), {.prefix_cache = false});
-            Request one = ask(noise_ids(switch_at - 3, 3), 12);
+            Request one = ask_on(noise_ids(switch_at - 3, 3), 12);
             one.sampling.temperature = 1;
             one.sampling.seed = 9;
             one.sampling.stream = static_cast<std::uint64_t>(i);
