@@ -234,7 +234,8 @@ void TestFetchModel::stopped_in_the_middle() {
         QVERIFY(script.waitForStarted());
         QTest::qWait(wait);
         script.terminate();
-        QVERIFY(script.waitForFinished(60000));
+        // On a fast machine it may have come to its end before; waiting for that answers false.
+        QVERIFY(script.state() == QProcess::NotRunning || script.waitForFinished(60000));
         if (QFileInfo::exists(model())) QCOMPARE(read(model()), content_);
         QVERIFY(QDir(models()).entryList({".fetch-*"}, QDir::AllEntries | QDir::Hidden).isEmpty());
         QFile::remove(model());
