@@ -7,6 +7,7 @@
 #include <QWheelEvent>
 #include <QtTest>
 
+#include "tests/growth.h"
 #include "ui/chat/chat_view.h"
 #include "ui/chat/line_formatter.h"
 #include "ui/chat/message_text.h"
@@ -81,24 +82,14 @@ class TestChatView : public QObject {
     }
 
     void a_long_line_without_end_stays_bounded() {
-        MessageText text(false);
-        const auto time_for = [&](int words) {
-            QElapsedTimer clock;
-            clock.start();
-            for (int i = 0; i < words; ++i) {
+        QVERIFY(vitrine::test::grows_linearly(1500, [](std::size_t words) {
+            MessageText text(false);
+            for (std::size_t i = 0; i < words; ++i) {
                 text.append(QStringLiteral("word%1 ").arg(i));
                 text.ensure(text.paragraphs().size() - 1);
             }
-            return clock.nsecsElapsed();
-        };
-        // Twice the text, at most three times the time; a busy machine gets some tries.
-        bool bounded = false;
-        for (int attempt = 0; attempt < 5 && !bounded; ++attempt) {
-            const qint64 once = time_for(1500);
-            bounded = time_for(3000) <= 3 * once;
-        }
-        QVERIFY(bounded);
-        for (const Paragraph& p : text.paragraphs()) QVERIFY(p.text.size() <= MessageText::longest_line);
+            for (const Paragraph& p : text.paragraphs()) QVERIFY(p.text.size() <= MessageText::longest_line);
+        }));
     }
 
     void pieces_give_the_same_as_the_whole_data() {

@@ -1,10 +1,8 @@
-// What the tests of core/text share: a small vocabulary made by hand, random texts, and a bound on growth.
+// What the tests of core/text share: a small vocabulary made by hand and random texts.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <ctime>
-#include <limits>
 #include <memory>
 #include <random>
 #include <string>
@@ -15,6 +13,7 @@
 #include "core/text/byte_alphabet.h"
 #include "core/text/tokenizer.h"
 #include "core/text/utf8.h"
+#include "tests/growth.h"
 
 namespace vitrine::test {
 
@@ -105,33 +104,6 @@ inline std::string repeated(std::string_view unit, std::size_t bytes) {
     std::string text;
     while (text.size() < bytes) text += unit;
     return text;
-}
-
-inline std::int64_t thread_nanoseconds() {
-    timespec now{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
-// Twice the input may take at most three times the time: work(n) and work(2n) are timed on the processor's
-// clock of this thread, so that others on the machine do not count, and the shortest of several attempts is
-// taken.
-template <class Work>
-bool grows_linearly(std::size_t n, const Work& work) {
-    const auto time = [&](std::size_t size) {
-        const std::int64_t begin = thread_nanoseconds();
-        work(size);
-        return thread_nanoseconds() - begin;
-    };
-    std::int64_t once = std::numeric_limits<std::int64_t>::max();
-    std::int64_t twice = once;
-    for (int attempt = 0; attempt < 8; ++attempt) {
-        once = std::min(once, time(n));
-        twice = std::min(twice, time(2 * n));
-        // Below two milliseconds caches and page faults are all that is measured.
-        if (twice <= 3 * once || twice < 2'000'000) return true;
-    }
-    return false;
 }
 
 }  // namespace vitrine::test
