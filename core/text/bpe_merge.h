@@ -2,7 +2,8 @@
 // one with the lowest rank is merged, the leftmost of equals, until none is left.
 //
 // Short sequences are searched directly. Long ones (a run of one character class can be a megabyte) keep a
-// queue for each rank, because such runs have many pairs and few ranks: O(n log n) for any input.
+// queue for each rank, because such runs have many pairs and few ranks: O(n log n) for any input. Of a long
+// run of one symbol only the ends are merged (long_runs.h).
 #pragma once
 
 #include <algorithm>
@@ -10,10 +11,14 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <queue>
+
+#include "core/text/long_runs.h"
 
 namespace vitrine {
 
@@ -153,17 +158,74 @@ void merge_long(std::vector<BpeSymbol>& symbols, const Rules& rules) {
     symbols.resize(kept);
 }
 
+// Symbols left out of a run: behind `begin`, a place in the middle that is left, `copies` more of the item.
+struct CutRun {
+    std::uint32_t begin = 0;
+    std::size_t copies = 0;
+    std::int32_t id = -1;
+};
+
+template <class Rules>
+std::vector<CutRun> shorten_runs(std::vector<BpeSymbol>& symbols, const Rules& rules, std::size_t longest) {
+    const auto merged = [&](std::int32_t left, std::int32_t right) -> std::optional<RunMerge<std::int32_t>> {
+        const BpeMerge merge = rules(BpeSymbol{left, 0, 0}, BpeSymbol{right, 0, 0});
+        if (merge.rank == BpeMerge::kNone) return std::nullopt;
+        return RunMerge<std::int32_t>{static_cast<double>(merge.rank), merge.id};
+    };
+    std::vector<CutRun> cuts;
+    std::size_t kept = 0;
+    for (std::size_t begin = 0, end = 0; begin < symbols.size(); begin = end) {
+        const std::int32_t id = symbols[begin].id;
+        while (end < symbols.size() && symbols[end].id == id) ++end;
+        std::size_t stays = end - begin;
+        if (stays >= kLongRun) {
+            const auto period = run_period(id, merged);
+            const std::size_t less = period ? removable_symbols(stays, period->symbols, longest) : 0;
+            stays -= less;
+            if (less > 0) {
+                cuts.push_back(
+                    {static_cast<std::uint32_t>(kept + stays / 2), less / period->symbols, period->item});
+            }
+        }
+        for (std::size_t i = 0; i < stays; ++i, ++kept) symbols[kept].id = id;
+    }
+    if (cuts.empty()) return cuts;
+    symbols.resize(kept);
+    // From here on a symbol's size counts symbols.
+    for (std::size_t i = 0; i < kept; ++i) symbols[i] = {symbols[i].id, static_cast<std::uint32_t>(i), 1};
+    return cuts;
+}
+
+inline void lengthen_runs(std::vector<BpeSymbol>& symbols, const std::vector<CutRun>& cuts) {
+    if (cuts.empty()) return;
+    std::vector<BpeSymbol> all;
+    auto cut = cuts.begin();
+    for (const BpeSymbol& symbol : symbols) {
+        if (cut != cuts.end() && symbol.begin >= cut->begin) {
+            all.insert(all.end(), cut->copies, BpeSymbol{cut->id, symbol.begin, 0});
+            ++cut;
+        }
+        all.push_back(symbol);
+    }
+    symbols = std::move(all);
+}
+
 }  // namespace bpe_detail
 
-// Merges in place. rules(left, right) -> BpeMerge must depend on the two symbols alone; fewer than 2^32 - 1
-// symbols.
+// Merges in place. rules(left, right) -> BpeMerge must depend on the ids of the two symbols alone; fewer than
+// 2^32 - 1 symbols. `longest`: bytes of the longest token; 0: not known, runs are not shortened. Of the
+// symbols that come out, only the ids mean something where runs were shortened.
 template <class Rules>
-void bpe_merge(std::vector<BpeSymbol>& symbols, const Rules& rules) {
+void bpe_merge(std::vector<BpeSymbol>& symbols, const Rules& rules, std::size_t longest = 0) {
     if (symbols.size() < 2) return;
     if (symbols.size() <= bpe_detail::kShort) {
         bpe_detail::merge_short(symbols, rules);
-    } else {
+    } else if (symbols.size() < kLongRun || longest == 0) {
         bpe_detail::merge_long(symbols, rules);
+    } else {
+        const std::vector<bpe_detail::CutRun> cuts = bpe_detail::shorten_runs(symbols, rules, longest);
+        bpe_detail::merge_long(symbols, rules);
+        bpe_detail::lengthen_runs(symbols, cuts);
     }
 }
 

@@ -73,6 +73,7 @@ class BpeTokenizer final : public Tokenizer {
 
     Front front_;
     bool byte_level_ = true;
+    std::size_t longest_ = 1;  // bytes of the longest token, as stored
     // What text may become: bytes (of characters: the text as stored) -> lowest id.
     TokenTable ordinary_;
     // Control and user-defined tokens, and texts outside the byte alphabet; of characters: every token, as
@@ -94,6 +95,7 @@ void BpeTokenizer::read_tokens() {
         const TokenId id(static_cast<std::int32_t>(i));
         const std::string& stored = data_.tokens[i];
         const bool special = is_control(id) || type(id) == TokenType::UserDefined;
+        longest_ = std::max(longest_, stored.size());
         if (byte_level_) {
             const auto decoded = bytes_of_alphabet(stored);
             ordinary[i] = decoded && !is_control(id) && (!special || *decoded == stored);
@@ -261,9 +263,10 @@ void BpeTokenizer::encode_stretch(std::string_view stretch, std::vector<BpeSymbo
     } else {
         split_characters(stretch, symbols);
     }
-    bpe_merge(symbols, [this](const BpeSymbol& left, const BpeSymbol& right) {
-        return merges_.find(left.id, right.id);
-    });
+    bpe_merge(
+        symbols,
+        [this](const BpeSymbol& left, const BpeSymbol& right) { return merges_.find(left.id, right.id); },
+        longest_);
     for (const BpeSymbol& symbol : symbols) ids.emplace_back(symbol.id);
 }
 

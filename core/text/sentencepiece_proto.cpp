@@ -19,7 +19,6 @@ namespace {
 
 // Longer pieces are none that a text can become: the library's time grows with the length of pieces, and it
 // walks unused ones apart by recursion. Published vocabularies stay below 300 bytes.
-constexpr std::size_t kLongestPiece = 4096;
 constexpr std::size_t kLongestUnused = 256;
 
 constexpr std::string_view kZero("\0", 1);

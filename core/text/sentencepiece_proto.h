@@ -14,6 +14,9 @@
 
 namespace vitrine {
 
+// Longer ones stay out of the library: no text becomes one of them.
+inline constexpr std::size_t kLongestPiece = 4096;
+
 struct SentencePieceOptions {
     bool unigram = false;
     // The library normalizes (spaces, charsmap) instead of being handed text with U+2581 for spaces.

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "core/text/charsmap_check.h"
+#include "core/text/long_runs.h"
 #include "core/text/replace.h"
 #include "core/text/sentencepiece_library.h"
 #include "core/text/sentencepiece_proto.h"
@@ -118,6 +119,9 @@ class SentencePieceTokenizer final : public Tokenizer {
     void encode_parts(std::string_view text, std::vector<TokenId>& ids) const;
     void encode_part(std::string_view text, std::vector<TokenId>& ids) const;
     std::size_t part_size(std::string_view text) const;
+    bool find_pieces(std::string_view text, std::vector<int>& found) const;
+    bool find_in_shortened(std::string_view text, std::vector<int>& found) const;
+    std::optional<RunPeriod<std::int32_t>> period_of_run(std::string_view character) const;
     void spell(std::string_view characters, bool& unknown_before, std::vector<TokenId>& ids) const;
 
     SentencePieceOptions options_;
@@ -125,6 +129,7 @@ class SentencePieceTokenizer final : public Tokenizer {
     std::unique_ptr<SentencePieceLibrary> library_;
     std::unordered_map<std::int32_t, std::uint8_t> byte_of_library_id_;
     bool adds_space_ = true;
+    std::size_t longest_piece_ = 1;       // in bytes
     bool cuts_at_spaces_ = true;          // parts of a long text may begin at a space
     std::vector<char32_t> before_space_;  // characters with a space behind them in a piece
     SpecialTokens control_;               // in the text as it came
@@ -173,6 +178,7 @@ void SentencePieceTokenizer::read_special() {
         has_unused = has_unused || (type(id) == TokenType::Unused && stored.size() > 1);
         if (is_control(id) || type(id) == TokenType::UserDefined || type(id) == TokenType::Byte) continue;
         const std::string text = escaped_piece(stored);
+        longest_piece_ = std::max(longest_piece_, text.size());
         for (std::size_t at = 1; (at = text.find(kSpaceSymbol, at)) != std::string::npos; ++at)
             before_space_.push_back(character_before(text, at));
     }
@@ -275,6 +281,87 @@ std::size_t SentencePieceTokenizer::part_size(std::string_view text) const {
     return size;
 }
 
+// The library's pieces of a text. Long runs of one character are shortened where pieces only ever come
+// together by merging.
+bool SentencePieceTokenizer::find_pieces(std::string_view text, std::vector<int>& found) const {
+    const bool only_merges = !options_.normalizes && cuts_at_spaces_ && !proto_.swaps_zero;
+    if (only_merges && text.size() >= kLongRun && find_in_shortened(text, found)) return true;
+    return library_->encode(text, found);
+}
+
+// False where there is no long run, or where something else than pieces of the text came out.
+bool SentencePieceTokenizer::find_in_shortened(std::string_view text, std::vector<int>& found) const {
+    struct Cut {
+        std::size_t begin = 0;  // a place in the middle of what is left of the run
+        std::size_t copies = 0;
+        int id = 0;
+    };
+    std::vector<Cut> cuts;
+    std::string shorter;
+    std::unordered_map<std::string_view, std::optional<RunPeriod<std::int32_t>>> known;
+    for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end) {
+        const std::string_view character = text.substr(begin, next_utf8(text, begin).size);
+        for (end = begin + character.size(); text.compare(end, character.size(), character) == 0;)
+            end += character.size();
+        const std::size_t symbols = (end - begin) / character.size();
+        std::size_t less = 0;
+        if (symbols >= kLongRun) {
+            auto period = known.find(character);
+            if (period == known.end()) period = known.emplace(character, period_of_run(character)).first;
+            if (period->second) less = removable_symbols(symbols, period->second->symbols, longest_piece_);
+            if (less > 0) {
+                cuts.push_back({shorter.size() + (symbols - less) / 2 * character.size(),
+                                less / period->second->symbols, period->second->item});
+            }
+        }
+        shorter += text.substr(begin, (symbols - less) * character.size());
+    }
+    if (cuts.empty()) return false;
+    std::vector<int> some;
+    if (!library_->encode(shorter, some)) return false;
+    found.clear();
+    auto cut = cuts.begin();
+    std::size_t at = 0;
+    for (const int id : some) {
+        if (cut != cuts.end() && at >= cut->begin) {
+            found.insert(found.end(), cut->copies, cut->id);
+            ++cut;
+        }
+        found.push_back(id);
+        const bool is_byte = byte_of_library_id_.contains(id);
+        if (!is_byte && !valid(TokenId(id))) return false;
+        at += is_byte ? 1 : escaped_piece(data_.tokens[static_cast<std::size_t>(id)]).size();
+    }
+    return at == shorter.size() && cut == cuts.end();
+}
+
+std::optional<RunPeriod<std::int32_t>> SentencePieceTokenizer::period_of_run(
+    std::string_view character) const {
+    std::unordered_map<std::size_t, std::int32_t> pieces;  // how often the character -> lowest id
+    for (std::int32_t i = 0; i < size(); ++i) {
+        if (type(TokenId(i)) != TokenType::Normal && type(TokenId(i)) != TokenType::Undefined) continue;
+        const std::string& stored = data_.tokens[static_cast<std::size_t>(i)];
+        if (stored.empty() || stored.size() > kLongestPiece ||
+            (character != kSpaceSymbol && stored[0] != character[0]))
+            continue;
+        const std::string text = escaped_piece(stored);
+        std::size_t at = 0;
+        while (text.compare(at, character.size(), character) == 0) at += character.size();
+        if (at == text.size()) pieces.try_emplace(at / character.size(), i);
+    }
+    const auto single = pieces.find(1);
+    if (single == pieces.end()) return std::nullopt;
+    std::unordered_map<std::int32_t, std::size_t> length;
+    for (const auto& [symbols, id] : pieces) length.emplace(id, symbols);
+    return run_period(single->second,
+                      [&](std::int32_t left, std::int32_t right) -> std::optional<RunMerge<std::int32_t>> {
+                          const auto whole = pieces.find(length.at(left) + length.at(right));
+                          if (whole == pieces.end()) return std::nullopt;
+                          const float score = data_.scores[static_cast<std::size_t>(whole->second)];
+                          return RunMerge<std::int32_t>{-static_cast<double>(score), whole->second};
+                      });
+}
+
 void SentencePieceTokenizer::encode_part(std::string_view text, std::vector<TokenId>& ids) const {
     constexpr std::string_view kZero("\0", 1);
     constexpr std::string_view kZeroStandsFor = "\xF4\x8F\xBF\xBF";
@@ -285,7 +372,7 @@ void SentencePieceTokenizer::encode_part(std::string_view text, std::vector<Toke
     }
     bool unknown_before = false;
     std::vector<int> found;
-    if (!library_->encode(text, found)) return spell(text, unknown_before, ids);
+    if (!find_pieces(text, found)) return spell(text, unknown_before, ids);
     std::string unknown;  // bytes of characters that are no piece
     const auto end_unknown = [&] {
         if (unknown.empty()) return;

@@ -121,6 +121,24 @@ std::vector<std::int32_t> by_score(const VocabularyData& data, std::string_view 
     return ids;
 }
 
+// Unknown, begin and end, and a token for each byte.
+VocabularyData bytes_and_controls() {
+    VocabularyData data;
+    data.model = "llama";
+    const auto add = [&](const std::string& text, TokenType type) {
+        data.tokens.push_back(text);
+        data.types.push_back(type);
+        data.scores.push_back(0);
+    };
+    add("<unk>", TokenType::Unknown);
+    add("<s>", TokenType::Control);
+    add("</s>", TokenType::Control);
+    for (int byte = 0; byte < 256; ++byte)
+        add(QString("<0x%1>").arg(byte, 2, 16, QChar('0')).toUpper().replace('X', 'x').toStdString(),
+            TokenType::Byte);
+    return data;
+}
+
 // What the file descriptor of standard error receives meanwhile.
 QByteArray errors_of(const std::function<void()>& work) {
     QTemporaryFile file;
@@ -203,20 +221,13 @@ class TstSentencePieceFiles : public QObject {
     void library_and_our_own_words_agree() {
         std::mt19937 random(11);
         for (int round = 0; round < 60; ++round) {
-            VocabularyData data;
-            data.model = "llama";
+            VocabularyData data = bytes_and_controls();
             const auto add = [&](const std::string& text, TokenType type, float score) {
                 if (std::find(data.tokens.begin(), data.tokens.end(), text) != data.tokens.end()) return;
                 data.tokens.push_back(text);
                 data.types.push_back(type);
                 data.scores.push_back(score);
             };
-            add("<unk>", TokenType::Unknown, 0);
-            add("<s>", TokenType::Control, 0);
-            add("</s>", TokenType::Control, 0);
-            for (int byte = 0; byte < 256; ++byte)
-                add(QString("<0x%1>").arg(byte, 2, 16, QChar('0')).toUpper().replace('X', 'x').toStdString(),
-                    TokenType::Byte, 0);
             // Pieces of a small alphabet, some with a space inside; equal scores are among them.
             const std::vector<std::string> letters = {"a",           "b", "c", "\xC3\xA9", "\xE2\x96\x81",
                                                       "\xE5\xAD\x97"};
@@ -241,6 +252,46 @@ class TstSentencePieceFiles : public QObject {
                                                               replaced(text, " ", kSpaceSymbol);
                 QCOMPARE(values(tokenizer->encode(text, true, false)), by_score(data, spaced));
             }
+        }
+    }
+
+    // TOK-10: the library gets a long run of one character shortened; the ids are those of the whole.
+    void long_runs() {
+        std::mt19937 random(23);
+        const std::vector<std::string> letters = {"a", "\xE5\xAD\x97", "\xE2\x96\x81", "b"};
+        for (int round = 0; round < 24; ++round) {
+            VocabularyData data = bytes_and_controls();
+            const auto add = [&](const std::string& text, float score) {
+                if (std::find(data.tokens.begin(), data.tokens.end(), text) != data.tokens.end()) return;
+                data.tokens.push_back(text);
+                data.types.push_back(TokenType::Normal);
+                data.scores.push_back(score);
+            };
+            for (const std::string& letter : letters) {
+                if (letter != "b") add(letter, -100);
+                // Training gives scores that fall with the length; others come as well.
+                float score = -1;
+                for (std::size_t n = 2 + random() % 2; n <= 16; n *= 2) {
+                    add(repeated(letter, n * letter.size()), score);
+                    score = round % 4 == 3 ? -static_cast<float>(random() % 9) : score - 1;
+                }
+            }
+            for (int i = 0; i < 12; ++i) {
+                std::string piece;
+                for (auto n = 2 + random() % 5; n > 0; --n) piece += letters[random() % letters.size()];
+                add(piece, -static_cast<float>(random() % 12) - 0.5F);
+            }
+            data.add_space_prefix = round % 2 == 0;
+            const auto tokenizer = make(data);
+            QVERIFY(tokenizer);
+            std::string text;
+            for (int run = 0; run < 3; ++run) {
+                for (auto n = random() % 6; n > 0; --n) text += letters[random() % letters.size()];
+                const std::string& letter = letters[random() % letters.size()];
+                text += repeated(letter, (8000 + random() % 9000) * letter.size());
+            }
+            const std::string spaced = (*data.add_space_prefix ? "\xE2\x96\x81" : "") + text;
+            QCOMPARE(values(tokenizer->encode(text, true, false)), by_score(data, spaced));
         }
     }
 

@@ -122,6 +122,54 @@ class TstTextParts : public QObject {
         }
     }
 
+    // TOK-10: runs of one symbol are shortened, whatever the ranks; what comes out is the same.
+    void long_runs_merge_as_whole_ones() {
+        std::mt19937 random(17);
+        int shortened = 0;
+        for (int round = 0; round < 400; ++round) {
+            Rules rules;
+            std::vector<std::size_t> length = {1, 1, 1};
+            const auto add = [&](std::size_t left, std::size_t right, std::uint32_t rank) {
+                const BpeMerge merge{rank, static_cast<std::int32_t>(length.size())};
+                const auto l = static_cast<std::int32_t>(left);
+                const auto r = static_cast<std::int32_t>(right);
+                if (rules.try_emplace({l, r}, merge).second) length.push_back(length[left] + length[right]);
+            };
+            // A chain 0, 00, 0000, … mostly in the order in which training finds it, and other pairs between.
+            std::size_t last = 0;
+            for (auto stage = static_cast<std::uint32_t>(random() % 5); stage > 0; --stage) {
+                const auto made = length.size();
+                add(last, last,
+                    static_cast<std::uint32_t>(random() % 5 == 0 ? random() % 900 : 1000 - 100 * stage));
+                last = made;
+            }
+            for (auto n = random() % 12; n > 0; --n)
+                add(random() % length.size(), random() % length.size(),
+                    static_cast<std::uint32_t>(random() % 1000));
+            std::vector<BpeSymbol> whole;
+            for (auto pieces = 1 + random() % 4; pieces > 0; --pieces) {
+                for (auto n = random() % 12; n > 0; --n)
+                    whole.push_back({static_cast<std::int32_t>(random() % 3), 0, 1});
+                const auto id = static_cast<std::int32_t>(random() % 8 == 0);
+                for (auto n = kLongRun + random() % 3000; n > 0; --n) whole.push_back({id, 0, 1});
+            }
+            std::vector<BpeSymbol> some = whole;
+            const auto find = [&](const BpeSymbol& left, const BpeSymbol& right) {
+                const auto found = rules.find({left.id, right.id});
+                return found == rules.end() ? BpeMerge{} : found->second;
+            };
+            const std::size_t longest = *std::max_element(length.begin(), length.end());
+            std::vector<BpeSymbol> probe = whole;
+            shortened += bpe_detail::shorten_runs(probe, find, longest).empty() ? 0 : 1;
+            bpe_merge(whole, find);
+            bpe_merge(some, find, longest);
+            QCOMPARE(some.size(), whole.size());
+            QVERIFY(std::equal(some.begin(), some.end(), whole.begin(),
+                               [](const BpeSymbol& a, const BpeSymbol& b) { return a.id == b.id; }));
+        }
+        QVERIFY2(shortened > 100, "nothing was shortened");
+    }
+
     void special_tokens_are_leftmost_and_longest() {
         std::mt19937 random(13);
         for (int round = 0; round < 4000; ++round) {
