@@ -111,6 +111,7 @@ struct EmbedArgs {
     const WeightStorage* table = nullptr;  // [V, D]
     float scale = 1.0F;
     BufferStorage* x = nullptr;  // out [R, D]
+    friend bool operator==(const EmbedArgs&, const EmbedArgs&) = default;
 };
 
 // Normalises x, multiplies with the three projections, adds biases, normalises each head of q and k where
@@ -132,6 +133,7 @@ struct QkvArgs {
     std::int32_t layer = 0;
     KvStorage* kv = nullptr;
     BufferStorage* q = nullptr;  // out [R, H·C]
+    friend bool operator==(const QkvArgs&, const QkvArgs&) = default;
 };
 
 // softmax(scale · q·K) · V over the sequence's block table, causal: row at position p sees keys
@@ -145,6 +147,7 @@ struct AttentionArgs {
     std::int32_t window = 0;
     float softcap = 0.0F;          // 0: none; else scores become softcap · tanh(score / softcap)
     BufferStorage* out = nullptr;  // [R, H·C]
+    friend bool operator==(const AttentionArgs&, const AttentionArgs&) = default;
 };
 
 // x += post_norm(W·in + bias).
@@ -155,6 +158,7 @@ struct ProjectArgs {
     const WeightStorage* post_norm = nullptr;  // [1, D] F32 or none
     float eps = 1e-5F;
     BufferStorage* x = nullptr;  // in and out [R, D]
+    friend bool operator==(const ProjectArgs&, const ProjectArgs&) = default;
 };
 
 // x += post_norm(Wdown·(act(Wgate·n) ⊙ Wup·n)), n = norm(x).
@@ -171,6 +175,7 @@ struct FeedForwardArgs {
     const WeightStorage* post_norm = nullptr;  // [1, D] F32 or none
     Activation activation = Activation::SiLU;
     BufferStorage* hidden = nullptr;  // scratch [R, F]
+    friend bool operator==(const FeedForwardArgs&, const FeedForwardArgs&) = default;
 };
 
 // out[i] = W·norm(x[output_rows[i]]), capped where asked.
@@ -181,6 +186,7 @@ struct LogitsArgs {
     const WeightStorage* w = nullptr;  // [V, D]
     float softcap = 0.0F;
     BufferStorage* out = nullptr;  // [output_rows, V]
+    friend bool operator==(const LogitsArgs&, const LogitsArgs&) = default;
 };
 
 struct BlockCopy {

@@ -51,64 +51,7 @@ class CudaKv final : public KvStorage {
 };
 const CudaKv& kv_of(const KvStorage* kv) { return *static_cast<const CudaKv*>(kv); }
 
-std::string mebibytes(std::uint64_t bytes) {
-    return std::to_string((bytes + (1U << 20U) - 1) >> 20U) + " MiB";
-}
-
 }  // namespace
-
-Error cuda_error(cudaError_t code, const std::string& what) {
-    // A sticky error stays for the life of the process; others are taken off here.
-    static_cast<void>(cudaGetLastError());
-    const std::string text = cudaGetErrorString(code);
-    if (code == cudaErrorMemoryAllocation)
-        return Error{ErrorKind::OutOfMemory,
-                     what +
-                         ": the GPU's memory is full. Choose a shorter context or a smaller "
-                         "model, or close other programs that use the GPU."};
-    return Error{ErrorKind::Io, what + ": the GPU reports \"" + text +
-                                    "\". If it happens again, restart the program; the chats are kept."};
-}
-
-DeviceMemory::DeviceMemory(DeviceMemory&& o) noexcept
-    : data_(std::exchange(o.data_, nullptr)), size_(std::exchange(o.size_, 0)) {}
-DeviceMemory& DeviceMemory::operator=(DeviceMemory&& o) noexcept {
-    std::swap(data_, o.data_);
-    std::swap(size_, o.size_);
-    return *this;
-}
-DeviceMemory::~DeviceMemory() {
-    if (data_ != nullptr) static_cast<void>(cudaFree(data_));
-}
-Result<DeviceMemory> DeviceMemory::make(std::uint64_t bytes, const std::string& what) {
-    DeviceMemory m;
-    void* p = nullptr;
-    if (const cudaError_t code = cudaMalloc(&p, std::max<std::uint64_t>(bytes, 256)); code != cudaSuccess)
-        return cuda_error(code, what + " of " + mebibytes(bytes));
-    m.data_ = static_cast<std::byte*>(p);
-    m.size_ = bytes;
-    return m;
-}
-
-PinnedMemory::PinnedMemory(PinnedMemory&& o) noexcept
-    : data_(std::exchange(o.data_, nullptr)), size_(std::exchange(o.size_, 0)) {}
-PinnedMemory& PinnedMemory::operator=(PinnedMemory&& o) noexcept {
-    std::swap(data_, o.data_);
-    std::swap(size_, o.size_);
-    return *this;
-}
-PinnedMemory::~PinnedMemory() {
-    if (data_ != nullptr) static_cast<void>(cudaFreeHost(data_));
-}
-Result<PinnedMemory> PinnedMemory::make(std::uint64_t bytes) {
-    PinnedMemory m;
-    void* p = nullptr;
-    if (const cudaError_t code = cudaMallocHost(&p, bytes); code != cudaSuccess)
-        return cuda_error(code, "Page-locked memory of " + mebibytes(bytes));
-    m.data_ = static_cast<std::byte*>(p);
-    m.size_ = bytes;
-    return m;
-}
 
 Result<std::unique_ptr<Device>> CudaDevice::open(int index, bool plain) {
     std::unique_ptr<CudaDevice> device(new CudaDevice(index, plain));
@@ -126,9 +69,13 @@ Status CudaDevice::prepare() {
     if (const cudaError_t code = cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking);
         code != cudaSuccess)
         return cuda_error(code, "Opening GPU " + std::to_string(index_));
-    for (int i = 0; i < 2; ++i) {
-        if (const cudaError_t code = cudaEventCreateWithFlags(&uploaded_[i], cudaEventDisableTiming);
+    for (cudaEvent_t& event : uploaded_) {
+        if (const cudaError_t code = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
             code != cudaSuccess)
+            return cuda_error(code, "Opening GPU " + std::to_string(index_));
+    }
+    for (cudaEvent_t* event : {&began_, &ended_}) {
+        if (const cudaError_t code = cudaEventCreate(event); code != cudaSuccess)
             return cuda_error(code, "Opening GPU " + std::to_string(index_));
     }
     return {};
@@ -136,7 +83,9 @@ Status CudaDevice::prepare() {
 
 CudaDevice::~CudaDevice() {
     if (stream_ != nullptr) static_cast<void>(cudaStreamSynchronize(stream_));
-    for (cudaEvent_t event : uploaded_)
+    graphs_.clear();
+    events_.insert(events_.end(), {uploaded_[0], uploaded_[1], began_, ended_});
+    for (cudaEvent_t event : events_)
         if (event != nullptr) static_cast<void>(cudaEventDestroy(event));
     if (stream_ != nullptr) static_cast<void>(cudaStreamDestroy(stream_));
 }
@@ -161,18 +110,23 @@ bool CudaDevice::good(cudaError_t code, const char* what) {
     return false;
 }
 
+bool CudaDevice::good(Status status) {
+    if (status.ok()) return true;
+    fail(status.error().kind, status.error().message);
+    return false;
+}
+
 float* CudaDevice::scratch(DeviceMemory& memory, std::int64_t floats) {
     const auto bytes = static_cast<std::uint64_t>(floats) * sizeof(float);
-    if (memory.size() < bytes) {
-        memory = DeviceMemory();  // its users are on the stream, and freeing waits for them
-        auto made = DeviceMemory::make(bytes, "Working memory of a step");
-        if (!made.ok()) {
-            fail(made.error().kind, made.error().message);
-            return nullptr;
-        }
-        memory = std::move(made).value();
-    }
-    return reinterpret_cast<float*>(memory.data());
+    if (!good(memory.grow(bytes, "Working memory of a step", generation_))) return nullptr;
+    return memory.floats();
+}
+
+void CudaDevice::reserve_work(std::int64_t cols, std::int64_t width) {
+    if (plain_) return;
+    const std::uint64_t bytes =
+        rows() <= few::kMostRows ? few::work_bytes(cols, width) : many::work_bytes(rows(), cols, width);
+    good(work_.grow(bytes, "Working memory of a step", generation_));
 }
 
 Result<Weight> CudaDevice::upload(const HostTensor& tensor) {
@@ -188,7 +142,7 @@ Result<Weight> CudaDevice::upload(const HostTensor& tensor) {
     w->rows = tensor.rows;
     w->cols = tensor.cols;
     w->bytes = layout.total;
-    VITRINE_TRY(w->memory, DeviceMemory::make(layout.total, "A matrix of the model"));
+    VITRINE_TRY(w->memory, DeviceMemory::make(layout.total, "A matrix of the model", generation_));
     w->view = view_planes(tensor.dtype, tensor.rows, tensor.cols, layout, w->memory.data());
     if (!grid.empty()) {
         w->view.tile_rows = static_cast<std::int32_t>(tensor.scales.tile_rows);
@@ -238,7 +192,7 @@ Result<Buffer> CudaDevice::allocate(std::size_t floats) {
                      "A buffer of " + std::to_string(floats) +
                          " numbers is larger than any memory. Choose a smaller context or "
                          "fewer tokens a step."};
-    VITRINE_TRY(buffer->memory, DeviceMemory::make(floats * sizeof(float), "A buffer"));
+    VITRINE_TRY(buffer->memory, DeviceMemory::make(floats * sizeof(float), "A buffer", generation_));
     return Buffer(std::move(buffer));
 }
 
@@ -246,19 +200,20 @@ Result<KvCache> CudaDevice::make_kv(const KvShape& shape) {
     VITRINE_TRY(const std::uint64_t bytes, kv_bytes(shape));
     auto kv = std::make_unique<CudaKv>();
     kv->shape = shape;
-    VITRINE_TRY(kv->memory, DeviceMemory::make(bytes, "The KV cache"));
+    VITRINE_TRY(kv->memory, DeviceMemory::make(bytes, "The KV cache", generation_));
     return KvCache(std::move(kv));
 }
 
 std::span<const float> CudaDevice::read(const BufferStorage& buffer, std::size_t first, std::size_t count) {
     if (first > buffer.size || count > buffer.size - first) return {};
-    host_copy_.resize(count);
-    if (!good(cudaMemcpyAsync(host_copy_.data(), data_of(&buffer) + first, count * sizeof(float),
-                              cudaMemcpyDeviceToHost, stream_),
+    const std::uint64_t bytes = count * sizeof(float);
+    if (!good(host_copy_.grow(bytes)) ||
+        !good(cudaMemcpyAsync(host_copy_.data(), data_of(&buffer) + first, bytes, cudaMemcpyDeviceToHost,
+                              stream_),
               "Reading a result") ||
         !good(cudaStreamSynchronize(stream_), "Reading a result"))
         return {};
-    return host_copy_;
+    return {reinterpret_cast<const float*>(host_copy_.data()), count};
 }
 
 void CudaDevice::write(BufferStorage& buffer, std::size_t first, std::span<const float> values) {
@@ -313,100 +268,143 @@ void CudaDevice::read_row(const WeightStorage& w, std::int64_t row, std::span<fl
 }
 
 void CudaDevice::do_begin() {
+    operations_.clear();
     times_ = PhaseTimes();
-    const std::size_t rows = step_.tokens.size();
-    const std::size_t slices = step_.sequences.size();
-    std::size_t tables = 0;
-    for (const SequenceSlice& s : step_.sequences) tables += s.blocks.size();
-    // [tokens][positions][row_slice][slices][tables][output rows], all 32-bit
-    constexpr std::size_t kSliceWords = sizeof(SliceView) / sizeof(std::int32_t);
-    const std::size_t words = 3 * rows + kSliceWords * slices + tables + step_.output_rows.size();
-    const std::uint64_t bytes = words * sizeof(std::int32_t);
-    if (staging_.size() < bytes) {
-        staging_ = PinnedMemory();
-        auto host = PinnedMemory::make(2 * bytes);
-        if (!host.ok()) return fail(host.error().kind, host.error().message);
-        staging_ = std::move(host).value();
-        step_memory_ = DeviceMemory();
-        auto device = DeviceMemory::make(2 * bytes, "The step's ids and tables");
-        if (!device.ok()) return fail(device.error().kind, device.error().message);
-        step_memory_ = std::move(device).value();
-    }
-    auto* out = reinterpret_cast<std::int32_t*>(staging_.data());
-    const auto* on_device = reinterpret_cast<const std::int32_t*>(step_memory_.data());
-    const auto put = [&](const auto& values) {
-        const std::int32_t* place = on_device;
-        for (const std::int32_t v : values) *out++ = v;
-        on_device += values.size();
-        return place;
-    };
-    view_ = StepView();
-    view_.rows = static_cast<std::int32_t>(rows);
-    view_.outputs = static_cast<std::int32_t>(step_.output_rows.size());
-    view_.tokens = put(step_.tokens);
-    view_.positions = put(step_.positions);
-    std::vector<std::int32_t> row_slice(rows);
-    for (std::size_t r = 0; r < rows; ++r) row_slice[r] = std::max(places_[r].sequence, 0);
-    view_.row_slice = put(row_slice);
-    view_.slices = reinterpret_cast<const SliceView*>(on_device);
-    std::int32_t first_block = 0;
-    for (const SequenceSlice& s : step_.sequences) {
-        put(std::vector<std::int32_t>{s.first_row, s.rows, s.start, first_block, s.rope_set});
-        first_block += static_cast<std::int32_t>(s.blocks.size());
-    }
-    view_.tables = on_device;
-    for (const SequenceSlice& s : step_.sequences) put(s.blocks);
-    view_.output_rows = put(step_.output_rows);
-    if (!good(cudaMemcpyAsync(step_memory_.data(), staging_.data(), bytes, cudaMemcpyHostToDevice, stream_),
-              "Copying the step to the GPU"))
-        return;
+    std::vector<std::int32_t> row_sequence(step_.tokens.size());
+    for (std::size_t r = 0; r < row_sequence.size(); ++r) row_sequence[r] = std::max(places_[r].sequence, 0);
+    good(step_memory_.prepare(step_, row_sequence, stream_));
+}
 
-    // Frequencies of all sets, then the tables of cosines and sines.
-    const auto in_set = static_cast<std::size_t>(ropes_in_set());
-    const auto sets = static_cast<std::size_t>(step_.rope_sets);
-    ropes_.assign(in_set, RopeView());
-    std::vector<std::byte> numbers;
-    const auto append = [&](const void* p, std::size_t size) {
-        const std::size_t at = (numbers.size() + 7) / 8 * 8;
-        numbers.resize(at + size);
-        std::memcpy(numbers.data() + at, p, size);
-        return at;
-    };
-    std::vector<std::pair<std::size_t, std::size_t>> places;
-    std::uint64_t table_bytes = 0;
-    for (std::size_t i = 0; i < in_set; ++i) {
-        std::vector<double> frequencies;
-        std::vector<float> magnitudes;
-        for (std::size_t set = 0; set < sets; ++set) {
-            const RopeSpec& spec = step_.ropes[set * in_set + i];
-            frequencies.insert(frequencies.end(), spec.inv_freq.begin(), spec.inv_freq.end());
-            magnitudes.push_back(spec.magnitude);
-        }
-        ropes_[i].half = step_.ropes[i].rotary_dim / 2;
-        ropes_[i].style = step_.ropes[i].style;
-        const std::size_t f = append(frequencies.data(), frequencies.size() * sizeof(double));
-        places.emplace_back(f, append(magnitudes.data(), magnitudes.size() * sizeof(float)));
-        table_bytes += 2 * rows * static_cast<std::size_t>(ropes_[i].half) * sizeof(float);
-    }
-    const std::size_t numbers_bytes = (numbers.size() + 255) / 256 * 256;
-    float* memory =
-        scratch(rope_memory_, static_cast<std::int64_t>((numbers_bytes + table_bytes) / sizeof(float)));
-    if (memory == nullptr) return;
-    auto* base = reinterpret_cast<std::byte*>(memory);
-    if (!good(cudaMemcpyAsync(base, numbers.data(), numbers.size(), cudaMemcpyHostToDevice, stream_),
-              "Copying the step to the GPU"))
+void CudaDevice::do_embed(const EmbedArgs& a) { operations_.emplace_back(a); }
+
+void CudaDevice::do_qkv(const QkvArgs& a) {
+    reserve_work(a.norm->cols, a.wq->rows + a.wk->rows + a.wv->rows);
+    operations_.emplace_back(a);
+}
+
+void CudaDevice::do_attention(const AttentionArgs& a) {
+    if (!plain_)
+        good(
+            work_.grow(attention_work_bytes(static_cast<std::int32_t>(rows()), a.heads, a.kv->shape.head_dim),
+                       "Working memory of a step", generation_));
+    operations_.emplace_back(a);
+}
+
+void CudaDevice::do_project(const ProjectArgs& a) {
+    reserve_work(a.w->cols, a.w->rows);
+    operations_.emplace_back(a);
+}
+
+void CudaDevice::do_feed_forward(const FeedForwardArgs& a) {
+    reserve_work(std::max(a.gate->rows, a.gate->cols), std::max(a.gate->rows, a.gate->cols));
+    operations_.emplace_back(a);
+}
+
+void CudaDevice::do_logits(const LogitsArgs& a) {
+    reserve_work(a.norm->cols, a.w->rows);
+    operations_.emplace_back(a);
+}
+
+void CudaDevice::do_finish() {
+    if (operations_.empty()) {
+        good(cudaStreamSynchronize(stream_), "A step");
         return;
-    auto* table = reinterpret_cast<float*>(base + numbers_bytes);
-    for (std::size_t i = 0; i < in_set; ++i) {
-        RopeView& rope = ropes_[i];
-        rope.inv_freq = reinterpret_cast<const double*>(base + places[i].first);
-        rope.magnitude = reinterpret_cast<const float*>(base + places[i].second);
-        rope.cosine = table;
-        table += rows * static_cast<std::size_t>(rope.half);
-        rope.sine = table;
-        table += rows * static_cast<std::size_t>(rope.half);
-        fill_rope(rope, view_, stream_);
     }
+    good(cudaEventRecord(began_, stream_), "A step");
+    StepGraphs::Launch launch;
+    if (!plain_ && rows() <= few::kMostRows) {
+        const StepKind kind{step_memory_.view().rows, step_memory_.view().outputs, step_memory_.plan(),
+                            generation_->load()};
+        launch = graphs_.launch(
+            kind, operations_,
+            [this](bool marks) {
+                capturing_ = true;
+                enqueue(marks);
+                capturing_ = false;
+            },
+            stream_);
+    }
+    if (!launch.done) {
+        // A long step hides what its marks cost.
+        launch.profiled = rows() > few::kMostRows;
+        enqueue(launch.profiled);
+    }
+    operations_.clear();
+    good(cudaEventRecord(ended_, stream_), "A step");
+    good(cudaGetLastError(), "A step");
+    if (!good(cudaStreamSynchronize(stream_), "A step")) return;
+    if (launch.profiled) read_marks();
+    float milliseconds = 0;
+    if (cudaEventElapsedTime(&milliseconds, began_, ended_) == cudaSuccess)
+        share_out(static_cast<double>(milliseconds) * 1e-3);
+}
+
+void CudaDevice::enqueue(bool marks) {
+    marking_ = marks;
+    if (marks) marks_.clear();
+    const auto phase_of = [](const StepOperation& o) {
+        if (std::holds_alternative<EmbedArgs>(o)) return Phase::Embed;
+        return std::holds_alternative<AttentionArgs>(o) ? Phase::Attention : Phase::Matrix;
+    };
+    if (marks) mark(Phase::Embed);
+    for (const RopeView& rope : step_memory_.ropes()) fill_rope(rope, step_memory_.view(), stream_);
+    for (const StepOperation& operation : operations_) {
+        if (marks && (marks_.empty() || marks_.back().phase != phase_of(operation))) mark(phase_of(operation));
+        std::visit([this](const auto& a) { run(a); }, operation);
+    }
+    if (marks) mark(Phase::End);
+}
+
+void CudaDevice::mark(Phase phase) {
+    if (marks_.size() == events_.size()) {
+        cudaEvent_t event = nullptr;
+        if (!good(cudaEventCreate(&event), "Measuring a step")) return;
+        events_.push_back(event);
+    }
+    cudaEvent_t event = events_[marks_.size()];
+    marks_.push_back({phase, event});
+    // Outside, to be read after a replay.
+    good(cudaEventRecordWithFlags(event, stream_,
+                                  capturing_ ? cudaEventRecordExternal : cudaEventRecordDefault),
+         "Measuring a step");
+}
+
+void CudaDevice::read_marks() {
+    PhaseTimes sums;
+    for (std::size_t i = 0; i + 1 < marks_.size(); ++i) {
+        float milliseconds = 0;
+        if (cudaEventElapsedTime(&milliseconds, marks_[i].event, marks_[i + 1].event) != cudaSuccess) {
+            static_cast<void>(cudaGetLastError());
+            return;
+        }
+        double& sum = marks_[i].phase == Phase::Embed    ? sums.embed
+                      : marks_[i].phase == Phase::Matrix ? sums.matrix
+                                                         : sums.attention;
+        sum += static_cast<double>(milliseconds) * 1e-3;
+    }
+    shares_[step_memory_.view().rows] = sums;
+}
+
+// The time of the whole step, divided as the last step of this kind was that carried marks.
+void CudaDevice::share_out(double seconds) {
+    const auto found = shares_.find(step_memory_.view().rows);
+    if (found == shares_.end()) {
+        times_.matrix = seconds;
+        return;
+    }
+    const PhaseTimes& s = found->second;
+    const double sum = s.embed + s.matrix + s.attention;
+    if (sum <= 0) return;
+    times_.embed = seconds * s.embed / sum;
+    times_.matrix = seconds * s.matrix / sum;
+    times_.attention = seconds * s.attention / sum;
+}
+
+template <class Few, class Many>
+bool CudaDevice::fast(const Few& few, const Many& many) const {
+    if (plain_) return false;
+    if (rows() <= few::kMostRows) return few() || many();
+    return many() || few();
 }
 
 void CudaDevice::product(const WeightStorage* w, const float* x, std::int64_t tokens, const float* bias,
@@ -421,39 +419,52 @@ void CudaDevice::add_product(const WeightStorage* w, const float* in, const floa
     float* y = scratch(projected_, rows() * w->rows);
     if (y == nullptr) return;
     product(w, in, rows(), bias, false, y, w->rows);
-    normalise(y, nullptr, view_.rows, static_cast<std::int32_t>(w->rows), post_norm, eps, y, stream_);
+    normalise(y, nullptr, step_memory_.view().rows, static_cast<std::int32_t>(w->rows), post_norm, eps, y,
+              stream_);
     add(x, y, rows() * w->rows, stream_);
 }
 
-void CudaDevice::do_embed(const EmbedArgs& a) {
-    vitrine::cuda::embed(weight(a.table).view, view_, a.scale, data_of(a.x), stream_);
+void CudaDevice::run(const EmbedArgs& a) {
+    vitrine::cuda::embed(weight(a.table).view, step_memory_.view(), a.scale, data_of(a.x), stream_);
 }
 
-void CudaDevice::do_qkv(const QkvArgs& a) {
+void CudaDevice::run(const QkvArgs& a) {
+    const StepView& step = step_memory_.view();
+    QkvView v;
+    v.x = data_of(a.x);
+    v.norm = vector_of(a.norm);
+    v.eps = a.eps;
+    v.wq = weight(a.wq).view;
+    v.wk = weight(a.wk).view;
+    v.wv = weight(a.wv).view;
+    v.bq = vector_of(a.bq);
+    v.bk = vector_of(a.bk);
+    v.bv = vector_of(a.bv);
+    v.heads.heads = a.heads;
+    v.heads.q_norm = vector_of(a.q_norm);
+    v.heads.k_norm = vector_of(a.k_norm);
+    v.heads.eps = a.eps;
+    v.heads.rope = step_memory_.ropes()[static_cast<std::size_t>(a.rope)];
+    v.heads.kv = kv_of(a.kv).view();
+    v.heads.layer = a.layer;
+    v.heads.q = data_of(a.q);
+    if (fast([&] { return few::qkv(v, step, work(), stream_); },
+             [&] { return many::qkv(v, step, work(), stream_); }))
+        return;
     const std::int64_t d = a.norm->cols;
     const std::int64_t width = a.wq->rows + a.wk->rows + a.wv->rows;
     float* x = scratch(normed_, rows() * d);
     float* y = scratch(projected_, rows() * width);
     if (x == nullptr || y == nullptr) return;
-    normalise(data_of(a.x), nullptr, view_.rows, static_cast<std::int32_t>(d), vector_of(a.norm), a.eps, x,
-              stream_);
-    product(a.wq, x, rows(), vector_of(a.bq), false, y, width);
-    product(a.wk, x, rows(), vector_of(a.bk), false, y + a.wq->rows, width);
-    product(a.wv, x, rows(), vector_of(a.bv), false, y + a.wq->rows + a.wk->rows, width);
-    HeadsArgs heads;
-    heads.y = y;
-    heads.heads = a.heads;
-    heads.q_norm = vector_of(a.q_norm);
-    heads.k_norm = vector_of(a.k_norm);
-    heads.eps = a.eps;
-    heads.rope = ropes_[static_cast<std::size_t>(a.rope)];
-    heads.kv = kv_of(a.kv).view();
-    heads.layer = a.layer;
-    heads.q = data_of(a.q);
-    finish_heads(heads, view_, stream_);
+    normalise(v.x, nullptr, step.rows, static_cast<std::int32_t>(d), v.norm, a.eps, x, stream_);
+    product(a.wq, x, rows(), v.bq, false, y, width);
+    product(a.wk, x, rows(), v.bk, false, y + a.wq->rows, width);
+    product(a.wv, x, rows(), v.bv, false, y + a.wq->rows + a.wk->rows, width);
+    v.heads.y = y;
+    finish_heads(v.heads, step, stream_);
 }
 
-void CudaDevice::do_attention(const AttentionArgs& a) {
+void CudaDevice::run(const AttentionArgs& a) {
     AttentionView v;
     v.q = data_of(a.q);
     v.kv = kv_of(a.kv).view();
@@ -463,40 +474,83 @@ void CudaDevice::do_attention(const AttentionArgs& a) {
     v.scale = a.scale;
     v.softcap = a.softcap;
     v.out = data_of(a.out);
-    attention_plain(v, view_, stream_);
+    const StepView& step = step_memory_.view();
+    if (!plain_ && attention_fast(v, step, step_memory_.plan(), work(), stream_)) return;
+    attention_plain(v, step, stream_);
 }
 
-void CudaDevice::do_project(const ProjectArgs& a) {
-    add_product(a.w, data_of(a.in), vector_of(a.bias), vector_of(a.post_norm), a.eps, data_of(a.x));
+void CudaDevice::run(const ProjectArgs& a) {
+    ProjectView v;
+    v.in = data_of(a.in);
+    v.w = weight(a.w).view;
+    v.bias = vector_of(a.bias);
+    v.post_norm = vector_of(a.post_norm);
+    v.eps = a.eps;
+    v.x = data_of(a.x);
+    const StepView& step = step_memory_.view();
+    if (fast([&] { return few::project(v, step, work(), stream_); },
+             [&] { return many::project(v, step, work(), stream_); }))
+        return;
+    add_product(a.w, v.in, v.bias, v.post_norm, a.eps, v.x);
 }
 
-void CudaDevice::do_feed_forward(const FeedForwardArgs& a) {
+void CudaDevice::run(const FeedForwardArgs& a) {
+    FeedForwardView v;
+    v.x = data_of(a.x);
+    v.norm = vector_of(a.norm);
+    v.eps = a.eps;
+    v.gate = weight(a.gate).view;
+    v.up = weight(a.up).view;
+    v.down = weight(a.down).view;
+    v.gate_bias = vector_of(a.gate_bias);
+    v.up_bias = vector_of(a.up_bias);
+    v.down_bias = vector_of(a.down_bias);
+    v.post_norm = vector_of(a.post_norm);
+    v.activation = a.activation;
+    v.hidden = data_of(a.hidden);
+    const StepView& step = step_memory_.view();
+    if (fast([&] { return few::feed_forward(v, step, work(), stream_); },
+             [&] { return many::feed_forward(v, step, work(), stream_); }))
+        return;
     const std::int64_t d = a.norm->cols;
     const std::int64_t f = a.gate->rows;
     float* x = scratch(normed_, rows() * d);
     float* up = scratch(hidden_, rows() * f);
     if (x == nullptr || up == nullptr) return;
-    normalise(data_of(a.x), nullptr, view_.rows, static_cast<std::int32_t>(d), vector_of(a.norm), a.eps, x,
-              stream_);
-    product(a.gate, x, rows(), vector_of(a.gate_bias), false, data_of(a.hidden), f);
-    product(a.up, x, rows(), vector_of(a.up_bias), false, up, f);
-    gate(a.activation, data_of(a.hidden), up, rows() * f, stream_);
-    add_product(a.down, data_of(a.hidden), vector_of(a.down_bias), vector_of(a.post_norm), a.eps,
-                data_of(a.x));
+    normalise(v.x, nullptr, step.rows, static_cast<std::int32_t>(d), v.norm, a.eps, x, stream_);
+    product(a.gate, x, rows(), v.gate_bias, false, v.hidden, f);
+    product(a.up, x, rows(), v.up_bias, false, up, f);
+    gate(a.activation, v.hidden, up, rows() * f, stream_);
+    add_product(a.down, v.hidden, v.down_bias, v.post_norm, a.eps, v.x);
 }
 
-void CudaDevice::do_logits(const LogitsArgs& a) {
+void CudaDevice::run(const LogitsArgs& a) {
+    LogitsView v;
+    v.x = data_of(a.x);
+    v.norm = vector_of(a.norm);
+    v.eps = a.eps;
+    v.w = weight(a.w).view;
+    v.softcap = a.softcap;
+    v.out = data_of(a.out);
+    const StepView& step = step_memory_.view();
+    // How many rows are wanted decides here, not how many there are.
+    if (!plain_ && ((step.outputs <= few::kMostRows && few::logits(v, step, work(), stream_)) ||
+                    many::logits(v, step, work(), stream_)))
+        return;
     const std::int64_t d = a.norm->cols;
-    float* x = scratch(normed_, std::int64_t{view_.outputs} * d);
+    float* x = scratch(normed_, std::int64_t{step.outputs} * d);
     if (x == nullptr) return;
-    normalise(data_of(a.x), view_.output_rows, view_.outputs, static_cast<std::int32_t>(d), vector_of(a.norm),
-              a.eps, x, stream_);
-    product(a.w, x, view_.outputs, nullptr, false, data_of(a.out), a.w->rows);
-    if (a.softcap != 0.0F)
-        soft_cap(data_of(a.out), std::int64_t{view_.outputs} * a.w->rows, a.softcap, stream_);
+    normalise(v.x, step.output_rows, step.outputs, static_cast<std::int32_t>(d), v.norm, a.eps, x, stream_);
+    product(a.w, x, step.outputs, nullptr, false, v.out, a.w->rows);
+    if (a.softcap != 0.0F) soft_cap(v.out, std::int64_t{step.outputs} * a.w->rows, a.softcap, stream_);
 }
 
 void CudaDevice::do_copy_blocks(KvStorage& kv, std::span<const BlockCopy> copies) {
+    // In the middle of a step: what was asked for before comes first.
+    if (!operations_.empty()) {
+        enqueue(false);
+        operations_.clear();
+    }
     const KvShape& s = kv.shape;
     const auto block = static_cast<std::size_t>(std::int64_t{s.kv_heads} * s.block_size * s.head_dim) *
                        static_cast<std::size_t>(info_of(s.dtype).bytes);
@@ -512,15 +566,9 @@ void CudaDevice::do_copy_blocks(KvStorage& kv, std::span<const BlockCopy> copies
     }
 }
 
-void CudaDevice::do_finish() {
-    good(cudaGetLastError(), "A step");
-    good(cudaStreamSynchronize(stream_), "A step");
-}
-
 Result<double> CudaDevice::read_pass(std::uint64_t bytes) {
     if (read_area_.size() < bytes) {
-        read_area_ = DeviceMemory();
-        VITRINE_TRY(read_area_, DeviceMemory::make(bytes, "An area to measure reading"));
+        VITRINE_CHECK(read_area_.grow(bytes, "An area to measure reading", nullptr));
         static_cast<void>(cudaMemset(read_area_.data(), 0, bytes));
     }
     cudaEvent_t begin = nullptr;

@@ -1,54 +1,25 @@
-// A CUDA device: weights in planes (view.h), one stream, everything between begin_step() and finish_step()
-// enqueued. Step data (ids, positions, block tables) travels in one copy.
+// A CUDA device: weights in planes (view.h), one stream. The operations of a step are gathered; finish_step()
+// replays the step as a graph where it came before (step_graphs.h) or enqueues its kernels one by one, and
+// waits for them once. Step data (ids, positions, block tables) travels in one copy (step_memory.h).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cuda_runtime.h>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "kernels/cuda/memory.h"
 #include "kernels/cuda/plain.h"
+#include "kernels/cuda/step_graphs.h"
+#include "kernels/cuda/step_memory.h"
+#include "kernels/cuda/step_ops.h"
 #include "kernels/cuda/view.h"
 #include "kernels/host/checked_device.h"
 
 namespace vitrine::cuda {
-
-// A failed call of the CUDA runtime as a sentence; OutOfMemory where it was that.
-Error cuda_error(cudaError_t code, const std::string& what);
-
-// Device memory, given back at the end. Movable.
-class DeviceMemory {
-  public:
-    DeviceMemory() = default;
-    DeviceMemory(DeviceMemory&& other) noexcept;
-    DeviceMemory& operator=(DeviceMemory&& other) noexcept;
-    ~DeviceMemory();
-    static Result<DeviceMemory> make(std::uint64_t bytes, const std::string& what);
-    std::byte* data() const { return data_; }
-    std::uint64_t size() const { return size_; }
-
-  private:
-    std::byte* data_ = nullptr;
-    std::uint64_t size_ = 0;
-};
-
-// Host memory that the device can read while the processor goes on.
-class PinnedMemory {
-  public:
-    PinnedMemory() = default;
-    PinnedMemory(PinnedMemory&& other) noexcept;
-    PinnedMemory& operator=(PinnedMemory&& other) noexcept;
-    ~PinnedMemory();
-    static Result<PinnedMemory> make(std::uint64_t bytes);
-    std::byte* data() const { return data_; }
-    std::uint64_t size() const { return size_; }
-
-  private:
-    std::byte* data_ = nullptr;
-    std::uint64_t size_ = 0;
-};
 
 class CudaDevice final : public CheckedDevice {
   public:
@@ -81,32 +52,70 @@ class CudaDevice final : public CheckedDevice {
     void do_finish() override;
 
   private:
-    CudaDevice(int index, bool plain) : index_(index), plain_(plain) {}
+    enum class Phase : std::uint8_t { Embed, Matrix, Attention, End };
+    struct Mark {
+        Phase phase;
+        cudaEvent_t event;
+    };
+
+    CudaDevice(int index, bool plain)
+        : index_(index),
+          plain_(plain),
+          generation_(std::make_shared<Generation>(0)),
+          step_memory_(generation_) {}
     Status prepare();
     // Keeps the first error; false where it is one.
     bool good(cudaError_t code, const char* what);
+    bool good(Status status);
     // Working memory that grows to what a step needs and is kept.
     float* scratch(DeviceMemory& memory, std::int64_t floats);
+    // Room that the fast kernels of an operation ask for.
+    void reserve_work(std::int64_t cols, std::int64_t width);
+    WorkView work() const { return {work_.data(), work_.size()}; }
+
+    // The gathered operations, enqueued. `marks`: with events where the phase changes.
+    void enqueue(bool marks);
+    void mark(Phase phase);
+    void run(const EmbedArgs& a);
+    void run(const QkvArgs& a);
+    void run(const AttentionArgs& a);
+    void run(const ProjectArgs& a);
+    void run(const FeedForwardArgs& a);
+    void run(const LogitsArgs& a);
+    void read_marks();
+    void share_out(double seconds);
+
     void product(const WeightStorage* w, const float* x, std::int64_t tokens, const float* bias, bool add,
                  float* out, std::int64_t stride);
     void add_product(const WeightStorage* w, const float* in, const float* bias, const float* post_norm,
                      float eps, float* x);
+    // few:: or many:: by the number of rows, the other where that has no kernel; false: take the plain ones.
+    template <class Few, class Many>
+    bool fast(const Few& few, const Many& many) const;
 
     int index_ = 0;
     bool plain_ = false;
     cudaStream_t stream_ = nullptr;
     std::string description_;
-    StepView view_;
-    PinnedMemory staging_;    // of the step
+    std::shared_ptr<Generation> generation_;
     PinnedMemory upload_[2];  // of weights, alternating
     cudaEvent_t uploaded_[2] = {nullptr, nullptr};
     DeviceMemory raw_[2];  // weights as in the file, before they are regrouped
-    DeviceMemory step_memory_;
-    DeviceMemory rope_memory_;
-    DeviceMemory normed_, projected_, hidden_;
+    StepMemory step_memory_;
+    DeviceMemory normed_, projected_, hidden_;  // of the plain operations
+    DeviceMemory work_;                         // of the fast ones
     DeviceMemory read_area_;
-    std::vector<RopeView> ropes_;
-    std::vector<float> host_copy_;  // of the last read()
+    PinnedMemory host_copy_;  // of the last read()
+
+    std::vector<StepOperation> operations_;  // of this step
+    StepGraphs graphs_;
+    cudaEvent_t began_ = nullptr;
+    cudaEvent_t ended_ = nullptr;
+    std::vector<cudaEvent_t> events_;  // for marks
+    std::vector<Mark> marks_;          // of the step that is being enqueued
+    bool marking_ = false;
+    bool capturing_ = false;
+    std::map<std::int32_t, PhaseTimes> shares_;  // by rows of a step, as measured last
     PhaseTimes times_;
 };
 

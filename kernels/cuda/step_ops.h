@@ -93,6 +93,7 @@ struct AttentionPlan {
     std::int32_t longest = 0;    // keys visible to any row
     std::int32_t most_rows = 0;  // rows of one sequence
     std::int32_t sequences = 0;
+    friend bool operator==(const AttentionPlan&, const AttentionPlan&) = default;
 };
 std::uint64_t attention_work_bytes(std::int32_t rows, std::int32_t heads, std::int32_t head_dim);
 bool attention_fast(const AttentionView& a, const StepView& step, const AttentionPlan& plan, WorkView work,

@@ -1,0 +1,68 @@
+// Memory of the device and page-locked memory of the host, given back at the end; and failures of the CUDA
+// runtime as sentences.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cuda_runtime.h>
+#include <memory>
+#include <string>
+
+#include "kernels/error.h"
+
+namespace vitrine::cuda {
+
+// A failed call of the CUDA runtime as a sentence; OutOfMemory where it was that.
+Error cuda_error(cudaError_t code, const std::string& what);
+
+// After one of these nothing works on the device until the process ends.
+bool is_sticky(cudaError_t code);
+
+// Test hook: the n-th allocation from now on fails as if memory were full (1: the next one); 0: none.
+void fail_allocation(std::uint64_t n);
+
+// Counts what makes addresses stale that somebody may have kept (captured graphs): memory given back or
+// moved.
+using Generation = std::atomic<std::uint64_t>;
+
+class DeviceMemory {
+  public:
+    DeviceMemory() = default;
+    DeviceMemory(DeviceMemory&& other) noexcept;
+    DeviceMemory& operator=(DeviceMemory&& other) noexcept;
+    ~DeviceMemory();
+    // `what` begins a sentence: "A matrix of the model". `generation` counts up when the memory is freed.
+    static Result<DeviceMemory> make(std::uint64_t bytes, const std::string& what,
+                                     std::shared_ptr<Generation> generation = nullptr);
+    std::byte* data() const { return data_; }
+    std::uint64_t size() const { return size_; }
+    float* floats() const { return reinterpret_cast<float*>(data_); }
+
+    // At least `bytes`; what it held is lost where it grows. Frees first, so that there is room.
+    Status grow(std::uint64_t bytes, const std::string& what, const std::shared_ptr<Generation>& generation);
+
+  private:
+    std::byte* data_ = nullptr;
+    std::uint64_t size_ = 0;
+    std::shared_ptr<Generation> generation_;
+};
+
+// Host memory that the device can read and write while the processor goes on.
+class PinnedMemory {
+  public:
+    PinnedMemory() = default;
+    PinnedMemory(PinnedMemory&& other) noexcept;
+    PinnedMemory& operator=(PinnedMemory&& other) noexcept;
+    ~PinnedMemory();
+    static Result<PinnedMemory> make(std::uint64_t bytes);
+    std::byte* data() const { return data_; }
+    std::uint64_t size() const { return size_; }
+    Status grow(std::uint64_t bytes);
+
+  private:
+    std::byte* data_ = nullptr;
+    std::uint64_t size_ = 0;
+};
+
+}  // namespace vitrine::cuda
