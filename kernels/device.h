@@ -44,7 +44,7 @@ class Device : public Ops {
     virtual void read_row(const WeightStorage& w, std::int64_t row, std::span<float> out) = 0;
 
     // One pass over `bytes` of memory of the kind that weights have, with all threads: seconds taken.
-    // The area is made at the first call, and is far larger than the caches when bytes is.
+    // The area is made at the first call, and is far larger than the caches when bytes is; 0 gives it back.
     virtual Result<double> read_pass(std::uint64_t bytes) = 0;
 };
 

@@ -129,6 +129,7 @@ Result<OpenedModel> open_model(const ModelOptions& options, bool vocabulary_only
         load.planned = planned;
         VITRINE_TRY(opened.model, Model::load(path, load));
     }
+    if (!opened.model->device_note().empty()) opened.sentence += "\n" + opened.model->device_note();
     for (const std::string& warning : opened.model->warnings()) note("Note: " + warning);
     return opened;
 }

@@ -54,7 +54,7 @@ void Engine::Impl::note(std::int64_t request, RequestEvent event, std::int32_t c
 }
 
 void Engine::Impl::finish(Live& l, FinishReason reason, EngineListener& listener,
-                          std::optional<Error> error) {
+                          const std::optional<Error>& error) {
     l.finished = true;
     l.stats.total_seconds = now() - l.submitted;
     l.stats.preemptions = l.sequence.preemptions;

@@ -79,7 +79,8 @@ struct Engine::Impl {
 
     void on_change(const KvChange& change);
     void note(std::int64_t request, RequestEvent event, std::int32_t tokens, float duration = 0);
-    void finish(Live& l, FinishReason reason, EngineListener& listener, std::optional<Error> error = {});
+    void finish(Live& l, FinishReason reason, EngineListener& listener,
+                const std::optional<Error>& error = {});
     void sweep_cancelled(EngineListener& listener);
     void take_over_session(const Live& newcomer);
     void copy_blocks(const StepPlan& plan);

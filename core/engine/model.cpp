@@ -1,5 +1,6 @@
 #include "core/engine/model.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <future>
 #include <string_view>
@@ -12,12 +13,26 @@ namespace {
 
 std::string mebibytes(std::uint64_t bytes) { return std::to_string((bytes + (1U << 20) - 1) >> 20) + " MiB"; }
 
-Result<std::unique_ptr<Device>> open_device(const LoadOptions& options) {
-    if (options.device == "auto" || options.device == "cpu") return make_cpu_device(options.threads);
+// Of several, the one with the most free memory.
+Result<std::unique_ptr<Device>> open_gpu(bool plain) {
+    VITRINE_TRY(const auto gpus, cuda_gpus());
+    const auto roomiest = std::max_element(gpus.begin(), gpus.end(), [](const GpuInfo& a, const GpuInfo& b) {
+        return a.memory_free < b.memory_free;
+    });
+    return make_cuda_device(roomiest->index, plain);
+}
+
+// `note`: why "auto" is the processor.
+Result<std::unique_ptr<Device>> open_device(const LoadOptions& options, std::string& note) {
+    if (options.device == "cpu") return make_cpu_device(options.threads);
     if (options.device == "reference") return make_reference_device(options.threads);
-    if (options.device == "cuda" || options.device == "cuda-plain") {
-        VITRINE_TRY(const auto gpus, cuda_gpus());
-        return make_cuda_device(gpus.front().index, options.device == "cuda-plain");
+    if (options.device == "cuda" || options.device == "cuda-plain")
+        return open_gpu(options.device == "cuda-plain");
+    if (options.device == "auto") {
+        auto gpu = open_gpu(false);
+        if (gpu.ok()) return gpu;
+        note = gpu.error().message;
+        return make_cpu_device(options.threads);
     }
     return Error{ErrorKind::Unsupported, "There is no device '" + options.device +
                                              "' in this build; it has: auto, cpu, cuda, reference."};
@@ -85,12 +100,12 @@ Result<std::shared_ptr<Model>> Model::load(const std::filesystem::path& path, co
     if (!text.valid()) VITRINE_CHECK(model->read_text_parts(*source));
     const Status weights = model->read_weights(*source, options);
     if (text.valid()) VITRINE_CHECK(text.get());
-    VITRINE_CHECK(weights);
+    if (!weights.ok()) return weights.error();
     return model;
 }
 
 Status Model::read_weights(const ModelSource& source, const LoadOptions& options) {
-    VITRINE_TRY(device_, open_device(options));
+    VITRINE_TRY(device_, open_device(options, device_note_));
     const std::uint64_t free = device_->info().memory_free;
     if (options.planned)
         options.planned({.config = config_, .weights_bytes = source.weights_bytes(), .free_bytes = free});

@@ -27,8 +27,8 @@ struct ModelFacts {
 };
 
 struct LoadOptions {
-    // "auto", "cpu", "reference", "cuda" (the first GPU that can be used), "cuda-plain" (its plain
-    // operations)
+    // "auto" (a GPU where one can be used, else the processor), "cpu", "reference", "cuda" (of the GPUs that
+    // can be used the one with the most free memory), "cuda-plain" (its plain operations)
     std::string device = "auto";
     int threads = 0;  // 0: one for each core
     LoadProgress progress;
@@ -49,6 +49,8 @@ class Model {
     // Null where the file has none; template_error() says why where it has one that does not parse.
     const ChatTemplate* chat_template() const { return template_.get(); }
     const std::string& template_error() const { return template_error_; }
+    // Why "auto" chose the processor, in a sentence; empty where it did not.
+    const std::string& device_note() const { return device_note_; }
     bool has_weights() const { return device_ != nullptr; }
     Device& device() { return *device_; }
     const Weights& weights() const { return weights_; }
@@ -75,6 +77,7 @@ class Model {
     std::string weights_format_;
     std::uint64_t content_hash_ = 0;
     std::vector<std::string> warnings_;
+    std::string device_note_;
 };
 
 }  // namespace vitrine

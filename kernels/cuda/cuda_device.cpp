@@ -349,7 +349,8 @@ void CudaDevice::enqueue(bool marks) {
     if (marks) mark(Phase::Embed);
     for (const RopeView& rope : step_memory_.ropes()) fill_rope(rope, step_memory_.view(), stream_);
     for (const StepOperation& operation : operations_) {
-        if (marks && (marks_.empty() || marks_.back().phase != phase_of(operation))) mark(phase_of(operation));
+        if (marks && (marks_.empty() || marks_.back().phase != phase_of(operation)))
+            mark(phase_of(operation));
         std::visit([this](const auto& a) { run(a); }, operation);
     }
     if (marks) mark(Phase::End);
@@ -567,6 +568,10 @@ void CudaDevice::do_copy_blocks(KvStorage& kv, std::span<const BlockCopy> copies
 }
 
 Result<double> CudaDevice::read_pass(std::uint64_t bytes) {
+    if (bytes == 0) {
+        read_area_ = DeviceMemory();
+        return 0.0;
+    }
     if (read_area_.size() < bytes) {
         VITRINE_CHECK(read_area_.grow(bytes, "An area to measure reading", nullptr));
         static_cast<void>(cudaMemset(read_area_.data(), 0, bytes));

@@ -49,9 +49,13 @@ HWY_EXPORT(sum_words);
 
 Result<double> ReadPass::run(ThreadPool& pool, std::uint64_t bytes) {
     constexpr std::uint64_t kPiece = std::uint64_t{256} << 10U;
+    if (bytes == 0) {
+        area_ = PageMemory();
+        return 0.0;
+    }
     if (bytes > UINT64_MAX - kPiece)
         return Error{ErrorKind::OutOfMemory, "The area to read is larger than any memory."};
-    const std::uint64_t size = std::max<std::uint64_t>(1, (bytes + kPiece - 1) / kPiece) * kPiece;
+    const std::uint64_t size = (bytes + kPiece - 1) / kPiece * kPiece;
     const auto pieces = static_cast<std::int64_t>(size / kPiece);
     if (area_.size() < size) {
         area_ = PageMemory();

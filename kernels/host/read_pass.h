@@ -12,7 +12,7 @@ namespace vitrine {
 class ReadPass {
   public:
     // Reads `bytes` once with all threads at full vector width; seconds taken. The area is made and touched
-    // at the first call and grows when a later one asks for more.
+    // at the first call and grows when a later one asks for more; 0 bytes give it back.
     Result<double> run(ThreadPool& pool, std::uint64_t bytes);
 
   private:

@@ -13,9 +13,10 @@ struct ModelInfo {
     QString name;  // for people
     QString path;
     QString architecture;
-    QString format;    // "Q4_1"
-    QString device;    // "CPU AVX-512 VNNI · 2 threads"
-    QString kv_dtype;  // "F16"
+    QString format;       // "Q4_1"
+    QString device;       // "CPU AVX-512 VNNI · 2 threads"
+    QString device_note;  // why it is not a GPU; empty where it is
+    QString kv_dtype;     // "F16"
     std::uint64_t weights_bytes = 0;
     std::uint64_t parameters = 0;
     std::uint64_t kv_bytes = 0;

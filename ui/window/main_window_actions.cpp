@@ -194,7 +194,10 @@ void MainWindow::show_about() {
         tr("Vitrine %1, Qt %2\nModel: %3\nDevice: %4\nData: %5")
             .arg(QStringLiteral(VITRINE_VERSION), QString::fromLatin1(qVersion()),
                  model_.valid() ? model_.name + u' ' + model_.format : tr("none"),
-                 model_.valid() ? model_.device : tr("none"), QDir::toNativeSeparators(folder_));
+                 !model_.valid()                ? tr("none")
+                 : model_.device_note.isEmpty() ? model_.device
+                                                : model_.device + u' ' + model_.device_note,
+                 QDir::toNativeSeparators(folder_));
     box.setInformativeText(tr("Chat with a local language model and see the engine that answers. Nothing "
                               "leaves this computer.\n\n"
                               "Apache License 2.0. Uses Qt (LGPL 3), Google Highway (Apache 2.0), PCRE2 "

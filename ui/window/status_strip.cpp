@@ -32,6 +32,7 @@ StatusStrip::StatusStrip(QWidget* parent) : QStatusBar(parent) {
 
 void StatusStrip::set_model(const ModelInfo& info) {
     info_ = info;
+    setToolTip(info.device_note);
     tok_s_.reset();
     gb_s_.reset();
     setAccessibleDescription(text());
