@@ -5,6 +5,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include "kernels/cuda/places.cuh"
 #include "kernels/cuda/view.h"
 #include "kernels/host/super_block.h"
 
@@ -19,18 +20,17 @@ struct Codes {
 };
 
 template <DType kType>
-__device__ inline Codes load_codes(const WeightView& w, std::int64_t group) {
+__device__ inline Codes load_codes(const WeightView& w, std::int32_t row, std::int32_t g) {
     Codes c;
-    constexpr bool kNibbles = kType == DType::Q4_0 || kType == DType::Q4_1 || kType == DType::Q5_0 ||
-                              kType == DType::Q5_1 || kType == DType::IQ4_NL || kType == DType::Q4_K ||
-                              kType == DType::Q5_K || kType == DType::Q6_K || kType == DType::IQ4_XS;
+    const std::int32_t groups = w.cols / 32;
+    const std::int64_t place = code_place(row, g, groups);
     if constexpr (kType == DType::Q8_0) {
-        const auto* p = reinterpret_cast<const uint4*>(w.bytes) + group * 2;
-        const uint4 a = __ldg(p);
-        const uint4 b = __ldg(p + 1);
+        const auto* p = reinterpret_cast<const uint4*>(w.bytes);
+        const uint4 a = __ldg(p + byte_place(row, g, 0, groups));
+        const uint4 b = __ldg(p + byte_place(row, g, 1, groups));
         c = {{a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w}};
-    } else if constexpr (kNibbles) {
-        const uint4 a = __ldg(reinterpret_cast<const uint4*>(w.low) + group);
+    } else if constexpr (has_low(kType)) {
+        const uint4 a = __ldg(reinterpret_cast<const uint4*>(w.low) + place);
         constexpr std::uint32_t kLow = 0x0F0F0F0FU;
         c = {{a.x & kLow, a.y & kLow, a.z & kLow, a.w & kLow, (a.x >> 4) & kLow, (a.y >> 4) & kLow,
               (a.z >> 4) & kLow, (a.w >> 4) & kLow}};
@@ -38,8 +38,8 @@ __device__ inline Codes load_codes(const WeightView& w, std::int64_t group) {
 #pragma unroll
         for (auto& v : c.word) v = 0;
     }
-    if constexpr (kType == DType::Q2_K || kType == DType::Q3_K || kType == DType::Q6_K) {
-        const uint2 a = __ldg(reinterpret_cast<const uint2*>(w.two) + group);
+    if constexpr (has_two(kType)) {
+        const uint2 a = __ldg(reinterpret_cast<const uint2*>(w.two) + place);
         constexpr int kShift = kType == DType::Q6_K ? 4 : 0;
 #pragma unroll
         for (int f = 0; f < 4; ++f) {
@@ -47,9 +47,8 @@ __device__ inline Codes load_codes(const WeightView& w, std::int64_t group) {
             c.word[4 + f] |= ((a.y >> (2 * f)) & 0x03030303U) << kShift;
         }
     }
-    if constexpr (kType == DType::Q3_K || kType == DType::Q5_0 || kType == DType::Q5_1 ||
-                  kType == DType::Q5_K) {
-        const std::uint32_t a = __ldg(reinterpret_cast<const std::uint32_t*>(w.one) + group);
+    if constexpr (has_one(kType)) {
+        const std::uint32_t a = __ldg(reinterpret_cast<const std::uint32_t*>(w.one) + place);
         constexpr int kShift = kType == DType::Q3_K ? 2 : 4;
 #pragma unroll
         for (int f = 0; f < 8; ++f) c.word[f] |= ((a >> f) & 0x01010101U) << kShift;
@@ -64,49 +63,36 @@ struct Scales {
 };
 
 template <DType kType>
-__device__ inline Scales load_scales(const WeightView& w, std::int64_t group) {
+__device__ inline Scales load_scales(const WeightView& w, std::int32_t row, std::int32_t g) {
     Scales s{};
-    const auto* words = reinterpret_cast<const std::uint16_t*>(w.scale);
-    if constexpr (kType == DType::Q8_0 || kType == DType::Q4_0 || kType == DType::Q5_0 ||
-                  kType == DType::IQ4_NL) {
-        s.scale[0] = s.scale[1] = half_bits(__ldg(words + group));
-    } else if constexpr (kType == DType::Q4_1 || kType == DType::Q5_1) {
-        s.scale[0] = s.scale[1] = half_bits(__ldg(words + group));
-        s.minimum[0] = s.minimum[1] =
-            -half_bits(__ldg(reinterpret_cast<const std::uint16_t*>(w.minimum) + group));
-    } else if constexpr (kType == DType::Q4_K || kType == DType::Q5_K) {
-        const float d = half_bits(__ldg(w.super + group / 8 * 2));
-        const float dmin = half_bits(__ldg(w.super + group / 8 * 2 + 1));
-        s.scale[0] = s.scale[1] = d * static_cast<float>(__ldg(w.scale + group));
-        s.minimum[0] = s.minimum[1] = dmin * static_cast<float>(__ldg(w.minimum + group));
-    } else if constexpr (kType == DType::Q2_K) {
-        const float d = half_bits(__ldg(w.super + group / 8 * 2));
-        const float dmin = half_bits(__ldg(w.super + group / 8 * 2 + 1));
+    const std::int32_t groups = w.cols / 32;
+    const std::int64_t place = scale_place(row, g, groups);
+    if constexpr (!has_super(kType)) {
+        const auto* words = reinterpret_cast<const std::uint16_t*>(w.scale);
+        constexpr int kWords = scale_bytes(kType) / 2;
+        s.scale[0] = s.scale[1] = half_bits(__ldg(words + place * kWords));
+        if constexpr (has_minimum(kType))
+            s.minimum[0] = s.minimum[1] = -half_bits(__ldg(words + place * kWords + 1));
+    } else {
+        const std::int64_t block = super_place(row, g / 8, groups / 8);
+        constexpr int kWords = has_minimum(kType) ? 2 : 1;
+        const float d = half_bits(__ldg(w.super + block * kWords));
+        const float dmin = has_minimum(kType) ? half_bits(__ldg(w.super + block * kWords + 1)) : 0.0F;
+        const std::uint8_t* small = w.scale + place * scale_bytes(kType);
         for (int i = 0; i < 2; ++i) {
-            s.scale[i] = d * static_cast<float>(__ldg(w.scale + group * 2 + i));
-            s.minimum[i] = dmin * static_cast<float>(__ldg(w.minimum + group * 2 + i));
+            if constexpr (kType == DType::Q2_K) {
+                s.scale[i] = d * static_cast<float>(__ldg(small + i) & 15);
+                s.minimum[i] = dmin * static_cast<float>(__ldg(small + i) >> 4);
+            } else if constexpr (has_minimum(kType)) {
+                s.scale[i] = d * static_cast<float>(__ldg(small));
+                s.minimum[i] = dmin * static_cast<float>(__ldg(small + 1));
+            } else {
+                const auto value = static_cast<std::int8_t>(__ldg(small + (has_halves(kType) ? i : 0)));
+                s.scale[i] = d * static_cast<float>(value);
+            }
         }
-    } else if constexpr (kType == DType::Q3_K || kType == DType::Q6_K) {
-        const float d = half_bits(__ldg(w.super + group / 8));
-        const auto* small = reinterpret_cast<const std::int8_t*>(w.scale);
-        for (int i = 0; i < 2; ++i) s.scale[i] = d * static_cast<float>(__ldg(small + group * 2 + i));
-    } else if constexpr (kType == DType::IQ4_XS) {
-        const float d = half_bits(__ldg(w.super + group / 8));
-        s.scale[0] = s.scale[1] =
-            d * static_cast<float>(__ldg(reinterpret_cast<const std::int8_t*>(w.scale) + group));
     }
     return s;
-}
-
-// What is subtracted from a code; IQ4 goes through its table instead.
-constexpr int code_offset(DType type) {
-    switch (type) {
-        case DType::Q4_0: return 8;
-        case DType::Q5_0: return 16;
-        case DType::Q3_K: return 4;
-        case DType::Q6_K: return 32;
-        default: return 0;
-    }
 }
 
 __device__ inline int iq4_value(int code) {
@@ -153,9 +139,8 @@ __device__ inline void load_group(const WeightView& w, std::int32_t row, std::in
             out[i] = v;
         }
     } else {
-        const std::int64_t group = std::int64_t{row} * (w.cols / 32) + g;
-        const Codes c = load_codes<kType>(w, group);
-        const Scales s = load_scales<kType>(w, group);
+        const Codes c = load_codes<kType>(w, row, g);
+        const Scales s = load_scales<kType>(w, row, g);
 #pragma unroll
         for (int i = 0; i < 32; ++i) {
             int value = c.at(i);

@@ -5,21 +5,9 @@
 namespace vitrine::cuda {
 namespace {
 
-constexpr bool has_low(DType t) {
-    return t == DType::Q4_0 || t == DType::Q4_1 || t == DType::Q5_0 || t == DType::Q5_1 ||
-           t == DType::IQ4_NL || t == DType::Q4_K || t == DType::Q5_K || t == DType::Q6_K ||
-           t == DType::IQ4_XS;
-}
-constexpr bool has_two(DType t) { return t == DType::Q2_K || t == DType::Q3_K || t == DType::Q6_K; }
-constexpr bool has_one(DType t) {
-    return t == DType::Q3_K || t == DType::Q5_0 || t == DType::Q5_1 || t == DType::Q5_K;
-}
-constexpr bool has_minimum(DType t) {
-    return t == DType::Q4_1 || t == DType::Q5_1 || t == DType::Q2_K || t == DType::Q4_K || t == DType::Q5_K;
-}
-
 // Packs the 32 codes of a group into its planes. `codes` holds them as they are, 0 to 63.
-__device__ void store_codes(const WeightView& w, std::int64_t group, const std::uint8_t* codes) {
+__device__ void store_codes(const WeightView& w, std::int64_t row, int g, const std::uint8_t* codes) {
+    const std::int64_t group = code_place(row, g, w.cols / 32);
     if (w.low != nullptr) {
         auto* out = const_cast<std::uint8_t*>(w.low) + group * 16;
         for (int j = 0; j < 16; ++j)
@@ -49,21 +37,22 @@ __device__ void store_codes(const WeightView& w, std::int64_t group, const std::
 __device__ std::uint16_t word_at(const std::byte* p) { return super_block_bits::word(p); }
 
 // Formats of 32 weights: [d][m, where it has one][fifth bits, where it has them][codes].
-__global__ void regroup_32(WeightView w, std::int64_t first_group, std::int64_t groups,
-                           const std::byte* source, int block_bytes) {
+__global__ void regroup_32(WeightView w, std::int64_t first_row, std::int64_t blocks, const std::byte* source,
+                           int block_bytes) {
     const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-    if (i >= groups) return;
-    const std::int64_t group = first_group + i;
+    if (i >= blocks) return;
+    const int groups = w.cols / 32;
+    const std::int64_t row = first_row + i / groups;
+    const auto g = static_cast<int>(i % groups);
     const std::byte* p = source + i * block_bytes;
-    reinterpret_cast<std::uint16_t*>(const_cast<std::uint8_t*>(w.scale))[group] = word_at(p);
-    p += 2;
-    if (w.minimum != nullptr) {
-        reinterpret_cast<std::uint16_t*>(const_cast<std::uint8_t*>(w.minimum))[group] = word_at(p);
-        p += 2;
-    }
+    const int numbers = has_minimum(w.type) ? 2 : 1;
+    auto* scale = reinterpret_cast<std::uint16_t*>(const_cast<std::uint8_t*>(w.scale)) +
+                  scale_place(row, g, groups) * numbers;
+    for (int j = 0; j < numbers; ++j, p += 2) scale[j] = word_at(p);
     if (w.type == DType::Q8_0) {
         for (int j = 0; j < 32; ++j)
-            const_cast<std::uint8_t*>(w.bytes)[group * 32 + j] = static_cast<std::uint8_t>(p[j]);
+            const_cast<std::uint8_t*>(w.bytes)[byte_place(row, g, j / 16, groups) * 16 + j % 16] =
+                static_cast<std::uint8_t>(p[j]);
         return;
     }
     unsigned fifth = 0;
@@ -77,30 +66,42 @@ __global__ void regroup_32(WeightView w, std::int64_t first_group, std::int64_t 
         codes[j] = static_cast<std::uint8_t>((pair & 15U) | ((fifth >> j) & 1U) << 4U);
         codes[j + 16] = static_cast<std::uint8_t>(pair >> 4U | ((fifth >> (j + 16)) & 1U) << 4U);
     }
-    store_codes(w, group, codes);
+    store_codes(w, row, g, codes);
 }
 
 template <DType kType>
-__global__ void regroup_256(WeightView w, std::int64_t first_block, std::int64_t blocks,
+__global__ void regroup_256(WeightView w, std::int64_t first_row, std::int64_t blocks,
                             const std::byte* source) {
     const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
     if (i >= blocks) return;
-    const std::int64_t block = first_block + i;
+    const int in_row = w.cols / kSuperBlock;
+    const std::int64_t row = first_row + i / in_row;
+    const auto block = static_cast<int>(i % in_row);
     constexpr SuperBlockShape kShape = super_block_shape(kType);
-    constexpr int kSubs = kSuperBlock / kShape.width;
     // A constant: called here, info_of() would build a string_view, which ends the kernel without a word.
     constexpr int kBytes = info_of(kType).bytes;
     SuperBlock b;
     super_block_bits::unpack_integers(kType, source + i * kBytes, b);
-    auto* super = const_cast<std::uint16_t*>(w.super) + block * (kShape.minimum ? 2 : 1);
+    auto* super =
+        const_cast<std::uint16_t*>(w.super) + super_place(row, block, in_row) * (kShape.minimum ? 2 : 1);
     const std::byte* d = source + i * kBytes + super_block_bits::place_of_d(kType);
     super[0] = word_at(d);
     if (kShape.minimum) super[1] = word_at(d + 2);
-    for (int s = 0; s < kSubs; ++s) {
-        const_cast<std::uint8_t*>(w.scale)[block * kSubs + s] = static_cast<std::uint8_t>(b.scale[s]);
-        if (kShape.minimum) const_cast<std::uint8_t*>(w.minimum)[block * kSubs + s] = b.minimum[s];
+    for (int g = 0; g < 8; ++g) {
+        const int group = block * 8 + g;
+        store_codes(w, row, group, b.code + 32 * g);
+        auto* small =
+            const_cast<std::uint8_t*>(w.scale) + scale_place(row, group, w.cols / 32) * scale_bytes(kType);
+        if constexpr (kShape.width == 32) {
+            small[0] = static_cast<std::uint8_t>(b.scale[g]);
+            if (kShape.minimum) small[1] = b.minimum[g];
+        } else {
+            for (int i = 0; i < 2; ++i) {
+                const auto s = static_cast<std::uint8_t>(b.scale[2 * g + i]);
+                small[i] = kShape.minimum ? static_cast<std::uint8_t>(s | b.minimum[2 * g + i] << 4U) : s;
+            }
+        }
     }
-    for (int g = 0; g < 8; ++g) store_codes(w, block * 8 + g, b.code + 32 * g);
 }
 
 template <DType kType>
@@ -126,18 +127,14 @@ PlaneLayout plane_layout(DType type, std::int64_t rows, std::int64_t cols, std::
         place(l.grid, grid_values > 0, static_cast<std::uint64_t>(grid_values) * sizeof(float));
         return l;
     }
-    const std::uint64_t groups = weights / 32;
-    const bool super = info.block == kSuperBlock;
-    const std::uint64_t subs =
-        super ? weights / static_cast<std::uint64_t>(super_block_shape(type).width) : groups;
-    const std::uint64_t scale_bytes = super ? 1 : 2;
+    const std::uint64_t filled = static_cast<std::uint64_t>(panels_of(rows) * kPanelRows * cols);
+    const std::uint64_t groups = filled / 32;
     place(l.low, has_low(type), groups * 16);
-    place(l.bytes, type == DType::Q8_0, weights);
+    place(l.bytes, type == DType::Q8_0, filled);
     place(l.two, has_two(type), groups * 8);
     place(l.one, has_one(type), groups * 4);
-    place(l.scale, true, subs * scale_bytes);
-    place(l.minimum, has_minimum(type), subs * scale_bytes);
-    place(l.super, super, weights / kSuperBlock * (has_minimum(type) ? 4 : 2));
+    place(l.scale, true, groups * static_cast<std::uint64_t>(scale_bytes(type)));
+    place(l.super, has_super(type), filled / kSuperBlock * (has_minimum(type) ? 4 : 2));
     return l;
 }
 
@@ -158,7 +155,6 @@ WeightView view_planes(DType type, std::int64_t rows, std::int64_t cols, const P
     if (has_two(type)) v.two = p + l.two;
     if (has_one(type)) v.one = p + l.one;
     v.scale = p + l.scale;
-    if (has_minimum(type)) v.minimum = p + l.minimum;
     if (is_super_block(type)) v.super = reinterpret_cast<const std::uint16_t*>(p + l.super);
     return v;
 }
@@ -177,17 +173,16 @@ void regroup(const WeightView& w, std::int64_t first, std::int64_t count, const 
     const std::int64_t blocks = count * in_row;
     const auto grid = static_cast<unsigned>((blocks + kThreads - 1) / kThreads);
     if (info.block == 32) {
-        regroup_32<<<grid, kThreads, 0, stream>>>(w, first * in_row, blocks, source, info.bytes);
+        regroup_32<<<grid, kThreads, 0, stream>>>(w, first, blocks, source, info.bytes);
         return;
     }
-    const std::int64_t first_block = first * in_row;
     switch (w.type) {
-        case DType::Q2_K: return launch_256<DType::Q2_K>(w, first_block, blocks, source, stream);
-        case DType::Q3_K: return launch_256<DType::Q3_K>(w, first_block, blocks, source, stream);
-        case DType::Q4_K: return launch_256<DType::Q4_K>(w, first_block, blocks, source, stream);
-        case DType::Q5_K: return launch_256<DType::Q5_K>(w, first_block, blocks, source, stream);
-        case DType::Q6_K: return launch_256<DType::Q6_K>(w, first_block, blocks, source, stream);
-        default: return launch_256<DType::IQ4_XS>(w, first_block, blocks, source, stream);
+        case DType::Q2_K: return launch_256<DType::Q2_K>(w, first, blocks, source, stream);
+        case DType::Q3_K: return launch_256<DType::Q3_K>(w, first, blocks, source, stream);
+        case DType::Q4_K: return launch_256<DType::Q4_K>(w, first, blocks, source, stream);
+        case DType::Q5_K: return launch_256<DType::Q5_K>(w, first, blocks, source, stream);
+        case DType::Q6_K: return launch_256<DType::Q6_K>(w, first, blocks, source, stream);
+        default: return launch_256<DType::IQ4_XS>(w, first, blocks, source, stream);
     }
 }
 

@@ -11,8 +11,7 @@ namespace vitrine::cuda {
 
 // Where the planes of a matrix lie in one allocation.
 struct PlaneLayout {
-    std::uint64_t low = 0, bytes = 0, two = 0, one = 0, scale = 0, minimum = 0, super = 0,
-                  grid = 0;  // offsets
+    std::uint64_t low = 0, bytes = 0, two = 0, one = 0, scale = 0, super = 0, grid = 0;  // offsets
     std::uint64_t total = 0;
 };
 

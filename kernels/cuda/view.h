@@ -2,14 +2,19 @@
 // value.
 //
 // Weights are regrouped once at upload into planes, so that a thread reads sixteen aligned bytes at a time
-// and groups of 32 inputs look alike in every quantized format. Row-major; G = cols / 32 groups in a row:
+// and groups of 32 inputs look alike in every quantized format:
 //   low    nibbles, 16 bytes a group: byte j holds code j (low half) and j + 16 (high half)   Q4 Q5 Q6 IQ4
-//   bytes  one byte a code, 32 a group                                                        Q8_0 I8 F8
+//   bytes  one byte a code, 32 a group                                                        Q8_0
 //   two    2 bits a code, 8 bytes a group: word j, byte b, bits 2f: code 4 (4 j + f) + b       Q2_K Q3_K Q6_K
 //   one    1 bit a code, 4 bytes a group: byte b, bit f: code 4 f + b                          Q3_K Q5
-//   scale  f16 a group (32-wide formats), or int8/uint8 s, two a group where sub-blocks are 16 wide
-//   minimum, super  as scale; f16 d (and dmin) for 256 inputs
-// The bytes of a matrix are those of the file, at most 3 % more.
+//   scale  of a group: f16 d (and f16 m) in the 32-wide formats; one byte s, or s and m, where sub-blocks are
+//          32 wide; two bytes s, or s + 16 m, where they are 16 wide
+//   super  f16 d (and dmin) for 256 inputs
+// The groups of a matrix lie in panels of 16 rows; in a panel, quads of four groups (128 inputs) follow one
+// another; a quad has the four groups of its first row, then those of the second, … A warp in which lane
+// 4 r + t takes group t of rows r and r + 8, which is how a tensor core wants it, so reads 512 adjacent bytes
+// at a time. places.cuh has the formulas. Other types lie row by row as in the file.
+// The bytes of a matrix are those of the file, at most 3 % more (Q3_K: 4 %), and rows are filled up to 16.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +28,10 @@ struct WeightView {
     std::int32_t rows = 0;
     std::int32_t cols = 0;
     const std::uint8_t* low = nullptr;
-    const std::uint8_t* bytes = nullptr;  // also the plain rows of F32, F16 and BF16
+    const std::uint8_t* bytes = nullptr;  // also the plain rows of other types
     const std::uint8_t* two = nullptr;
     const std::uint8_t* one = nullptr;
     const std::uint8_t* scale = nullptr;
-    const std::uint8_t* minimum = nullptr;
     const std::uint16_t* super = nullptr;  // d, then dmin where the format has minima
     // Outside scales (F8_E4M3, I8).
     const float* grid = nullptr;

@@ -1,0 +1,283 @@
+// The steps of a few rows as products: which rows go together, which kernels follow one another.
+#include <algorithm>
+
+#include "kernels/cuda/few_launch.h"
+#include "kernels/cuda/few_tile.cuh"
+#include "kernels/cuda/few_units.cuh"
+#include "kernels/cuda/places.cuh"
+
+namespace vitrine::cuda::few {
+
+bool g_early = true;
+int g_blocks = 2;
+
+namespace {
+
+bool fits(const WeightView& w) {
+    if (w.cols % 32 != 0 || w.cols == 0) return false;
+    // Outside scales are looked up once a step of 128 inputs.
+    if (w.type == DType::F8_E4M3 || w.type == DType::I8)
+        return w.tile_cols >= w.cols || w.tile_cols % 128 == 0;
+    return true;
+}
+
+// Working memory of an operation: factors, fragments, then what the operation itself asks for.
+struct Room {
+    float* factors = nullptr;
+    uint4* fragments = nullptr;
+    float* own = nullptr;
+};
+constexpr std::uint64_t kFactorBytes = kMostRows * sizeof(float);
+
+bool make_room(WorkView work, std::int32_t rows, std::int64_t cols, std::int64_t own_floats, Room& out) {
+    const std::uint64_t fragments = rows > 1 ? fragment_bytes(rows, cols) : 0;
+    const std::uint64_t need =
+        kFactorBytes + fragments + static_cast<std::uint64_t>(own_floats) * sizeof(float);
+    if (work.data == nullptr || work.size < need) return false;
+    out.factors = reinterpret_cast<float*>(work.data);
+    out.fragments = reinterpret_cast<uint4*>(work.data + kFactorBytes);
+    out.own = reinterpret_cast<float*>(work.data + kFactorBytes + fragments);
+    return true;
+}
+
+// The activations of a job: as they are for one row, prepared for several.
+struct Input {
+    const float* x = nullptr;
+    const std::int32_t* picked = nullptr;
+    const float* norm = nullptr;
+    float eps = 0;
+    std::int32_t cols = 0;
+    std::int32_t rows = 0;
+};
+
+Job job_of(const Input& in, const Room& room, const StepView& step) {
+    Job job;
+    job.cols = in.cols;
+    job.rows = in.rows;
+    job.x = in.x;
+    job.picked = in.picked;
+    job.norm = in.norm;
+    job.eps = in.eps;
+    job.fragments = room.fragments;
+    job.factors = room.factors;
+    job.step = step;
+    return job;
+}
+
+void prepare_input(const Input& in, const Room& room, DType type, cudaStream_t stream) {
+    if (in.rows > 1)
+        prepare({type, in.x, in.picked, in.norm, in.eps, in.cols, in.rows, room.fragments, room.factors},
+                stream);
+}
+
+// Units of the job's matrices in its pairing.
+void count_units(Job& job) {
+    if (job.rows > 1 && job.pairing == Pairing::Single) job.pairing = Pairing::Next;
+    std::int32_t units = 0;
+    for (std::int32_t m = 0; m < job.matrices; ++m) {
+        job.matrix[m].first_unit = units;
+        const auto panels = static_cast<std::int32_t>(panels_of(job.matrix[m].w.rows));
+        if (job.pairing != Pairing::Across || m == 0)
+            units += job.pairing == Pairing::Single || job.pairing == Pairing::Across ? panels
+                                                                                      : (panels + 1) / 2;
+    }
+    job.units = units;
+}
+
+bool has_kernels(DType type, std::int32_t rows) { return rows == 1 || type != DType::F32; }
+
+// x += post_norm(y): a block a row.
+__global__ void add_normalised_kernel(const float* y, const float* norm, float eps, std::int32_t n,
+                                      float* x) {
+    __shared__ float parts[8];
+    wait_for_input();
+    let_next_start();
+    const float* from = y + std::int64_t{blockIdx.x} * n;
+    float* to = x + std::int64_t{blockIdx.x} * n;
+    float squares = 0;
+    for (std::int32_t i = static_cast<std::int32_t>(threadIdx.x); i < n; i += 256) squares += from[i] * from[i];
+    for (int offset = 16; offset > 0; offset /= 2) squares += __shfl_xor_sync(0xFFFFFFFFU, squares, offset);
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = squares;
+    __syncthreads();
+    squares = 0;
+    for (const float p : parts) squares += p;
+    const float factor = rsqrtf(squares / static_cast<float>(n) + eps);
+    for (std::int32_t i = static_cast<std::int32_t>(threadIdx.x); i < n; i += 256)
+        to[i] += from[i] * factor * norm[i];
+}
+
+// x += post_norm(w · in + bias); the input is prepared.
+bool add_product(Job job, const WeightView& w, const float* bias, const float* post_norm, float eps, float* x,
+                 float* own, cudaStream_t stream) {
+    job.matrices = 1;
+    job.matrix[0] = {w, bias};
+    job.finish = post_norm == nullptr ? Finish::Add : Finish::Store;
+    job.out = post_norm == nullptr ? x : own;
+    job.stride = w.rows;
+    count_units(job);
+    if (!multiply(job, stream)) return false;
+    if (post_norm != nullptr)
+        launch_early(add_normalised_kernel, dim3(static_cast<unsigned>(job.rows)), 256, 0, stream,
+                     static_cast<const float*>(own), post_norm, eps, w.rows, x);
+    return true;
+}
+
+// Whether rotation can be done where the sums are: its partners lie in one panel or in two.
+bool rotates_in_place(const HeadsArgs& h) {
+    if (h.q_norm != nullptr || h.k_norm != nullptr || h.kv.head_dim % kPanelRows != 0) return false;
+    if (h.rope.half == 0 || h.rope.style == RopeStyle::Neighbours) return true;
+    return h.rope.half % kPanelRows == 0 && h.kv.head_dim % (2 * kPanelRows) == 0;
+}
+
+}  // namespace
+
+std::uint64_t work_bytes(std::int64_t cols, std::int64_t width) {
+    return kFactorBytes + fragment_bytes(kMostRows, cols) +
+           static_cast<std::uint64_t>(kMostRows * width) * sizeof(float);
+}
+
+bool qkv(const QkvView& a, const StepView& step, WorkView work, cudaStream_t stream) {
+    const WeightView* const weights[3] = {&a.wq, &a.wk, &a.wv};
+    const float* const biases[3] = {a.bq, a.bk, a.bv};
+    if (step.rows < 1 || step.rows > kMostRows) return false;
+    for (const WeightView* w : weights)
+        if (!fits(*w) || !has_kernels(w->type, step.rows)) return false;
+    const bool whole = rotates_in_place(a.heads);
+    const std::int32_t width = a.wq.rows + a.wk.rows + a.wv.rows;
+    const Input in{a.x, nullptr, a.norm, a.eps, a.wq.cols, step.rows};
+    Room room;
+    if (!make_room(work, step.rows, in.cols, whole ? 0 : std::int64_t{step.rows} * width, room)) return false;
+    Job job = job_of(in, room, step);
+    job.heads = a.heads;
+    job.finish = whole ? Finish::Heads : Finish::Store;
+    const bool halves = a.heads.rope.half > 0 && a.heads.rope.style == RopeStyle::Halves;
+    job.pairing = whole && halves ? Pairing::Rotated : Pairing::Single;
+    job.out = room.own;
+    job.stride = width;
+    bool done[3] = {};
+    for (int first = 0; first < 3; ++first) {
+        if (done[first]) continue;
+        const DType type = weights[first]->type;
+        job.matrices = 0;
+        std::int32_t place = 0;
+        for (int m = 0; m < 3; place += weights[m]->rows, ++m) {
+            if (done[m] || weights[m]->type != type) continue;
+            done[m] = true;
+            job.matrix[job.matrices++] = {*weights[m], biases[m], place, m};
+        }
+        count_units(job);
+        bool prepared = first > 0;
+        for (int m = 0; m < first; ++m)
+            prepared = prepared && arrangement_of(weights[m]->type) == arrangement_of(type);
+        if (!prepared) prepare_input(in, room, type, stream);
+        if (!multiply(job, stream)) return false;
+    }
+    if (!whole) {
+        HeadsArgs heads = a.heads;
+        heads.y = room.own;
+        finish_heads(heads, step, stream);
+    }
+    return true;
+}
+
+bool project(const ProjectView& a, const StepView& step, WorkView work, cudaStream_t stream) {
+    if (step.rows < 1 || step.rows > kMostRows || !fits(a.w) || !has_kernels(a.w.type, step.rows))
+        return false;
+    const Input in{a.in, nullptr, nullptr, 0, a.w.cols, step.rows};
+    Room room;
+    if (!make_room(work, step.rows, in.cols,
+                   a.post_norm != nullptr ? std::int64_t{step.rows} * a.w.rows : 0, room))
+        return false;
+    prepare_input(in, room, a.w.type, stream);
+    return add_product(job_of(in, room, step), a.w, a.bias, a.post_norm, a.eps, a.x, room.own, stream);
+}
+
+bool feed_forward(const FeedForwardView& a, const StepView& step, WorkView work, cudaStream_t stream) {
+    if (step.rows < 1 || step.rows > kMostRows) return false;
+    for (const WeightView* w : {&a.gate, &a.up, &a.down})
+        if (!fits(*w) || !has_kernels(w->type, step.rows)) return false;
+    const Input in{a.x, nullptr, a.norm, a.eps, a.gate.cols, step.rows};
+    Input hidden;
+    hidden.x = a.hidden;
+    hidden.cols = a.down.cols;
+    hidden.rows = step.rows;
+    Room room;
+    if (!make_room(work, step.rows, std::max(in.cols, hidden.cols),
+                   a.post_norm != nullptr ? std::int64_t{step.rows} * a.down.rows : 0, room))
+        return false;
+    prepare_input(in, room, a.gate.type, stream);
+    Job job = job_of(in, room, step);
+    job.activation = a.activation;
+    job.out = a.hidden;
+    job.stride = a.gate.rows;
+    if (a.gate.type == a.up.type) {
+        job.matrices = 2;
+        job.matrix[0] = {a.gate, a.gate_bias};
+        job.matrix[1] = {a.up, a.up_bias};
+        job.pairing = Pairing::Across;
+        job.finish = Finish::Gate;
+        count_units(job);
+        if (!multiply(job, stream)) return false;
+    } else {
+        job.matrices = 1;
+        job.matrix[0] = {a.gate, a.gate_bias};
+        job.finish = Finish::Store;
+        count_units(job);
+        if (!multiply(job, stream)) return false;
+        if (arrangement_of(a.gate.type) != arrangement_of(a.up.type))
+            prepare_input(in, room, a.up.type, stream);
+        job.matrix[0] = {a.up, a.up_bias};
+        job.finish = Finish::GateOver;
+        if (!multiply(job, stream)) return false;
+    }
+    prepare_input(hidden, room, a.down.type, stream);
+    return add_product(job_of(hidden, room, step), a.down, a.down_bias, a.post_norm, a.eps, a.x, room.own,
+                       stream);
+}
+
+bool logits(const LogitsView& a, const StepView& step, WorkView work, cudaStream_t stream) {
+    if (step.outputs == 0) return true;
+    if (step.outputs < 0 || step.outputs > kMostRows || !fits(a.w) || !has_kernels(a.w.type, step.outputs))
+        return false;
+    const Input in{a.x, step.output_rows, a.norm, a.eps, a.w.cols, step.outputs};
+    Room room;
+    if (!make_room(work, step.outputs, in.cols, 0, room)) return false;
+    prepare_input(in, room, a.w.type, stream);
+    Job job = job_of(in, room, step);
+    job.matrices = 1;
+    job.matrix[0] = {a.w};
+    job.finish = a.softcap != 0.0F ? Finish::Cap : Finish::Store;
+    job.cap = a.softcap;
+    job.out = a.out;
+    job.stride = a.w.rows;
+    count_units(job);
+    return multiply(job, stream);
+}
+
+bool launch(JobKernel kernel, const Job& job, std::size_t shared_bytes, cudaStream_t stream) {
+    int device = 0;
+    int processors = 0;
+    int most_shared = 0;
+    if (cudaGetDevice(&device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&most_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) != cudaSuccess)
+        return false;
+    constexpr std::size_t kOwn = 4096;  // at most what the kernels have besides
+    if (shared_bytes + kOwn > static_cast<std::size_t>(most_shared)) return false;
+    if (shared_bytes > 40U * 1024U &&
+        cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(shared_bytes)) != cudaSuccess)
+        return false;
+    int resident = 1;
+    if (cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, kThreads, shared_bytes) !=
+            cudaSuccess ||
+        resident < 1)
+        return false;
+    const std::int32_t places = processors * std::min(resident, g_blocks);
+    const std::int32_t turns = (job.units + places - 1) / places;
+    const std::int32_t blocks = (job.units + turns - 1) / turns;
+    launch_early(kernel, dim3(static_cast<unsigned>(blocks)), kThreads, shared_bytes, stream, job);
+    return true;
+}
+
+}  // namespace vitrine::cuda::few

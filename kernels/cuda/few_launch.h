@@ -1,0 +1,37 @@
+// Launches of the kernels for a few rows.
+#pragma once
+
+#include <cstddef>
+#include <cuda_runtime.h>
+
+#include "kernels/cuda/few_job.h"
+
+namespace vitrine::cuda::few {
+
+extern bool g_early;
+extern int g_blocks;
+
+using JobKernel = void (*)(const Job);
+
+// A grid in which every block has equally many units, as many blocks as can run at once. False where the
+// kernel needs more shared memory than a block may have.
+bool launch(JobKernel kernel, const Job& job, std::size_t shared_bytes, cudaStream_t stream);
+
+// As kernel<<<grid, threads, shared_bytes, stream>>>(args), but it may start before the one ahead ends.
+template <class... Args, class... Given>
+void launch_early(void (*kernel)(Args...), dim3 grid, unsigned threads, std::size_t shared_bytes,
+                  cudaStream_t stream, const Given&... args) {
+    cudaLaunchConfig_t config{};
+    config.gridDim = grid;
+    config.blockDim = dim3(threads);
+    config.dynamicSmemBytes = shared_bytes;
+    config.stream = stream;
+    cudaLaunchAttribute early{};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = &early;
+    config.numAttrs = g_early ? 1 : 0;
+    cudaLaunchKernelEx(&config, kernel, args...);
+}
+
+}  // namespace vitrine::cuda::few

@@ -1,0 +1,176 @@
+// The product with one row of activations: a block takes units of one or two panels in turn, its warps share
+// the inputs. Weights are loaded some steps ahead, across units, and the first of them before the kernel
+// waits for what was enqueued before it.
+#pragma once
+
+#include "kernels/cuda/few_launch.h"
+#include "kernels/cuda/few_tile.cuh"
+#include "kernels/cuda/few_units.cuh"
+
+namespace vitrine::cuda::few {
+
+// Bytes of shared memory for the activations.
+template <DType kType>
+constexpr std::size_t one_row_bytes(std::int32_t cols) {
+    const auto n = static_cast<std::size_t>(cols);
+    return is_quantized(kType) ? n + n / 32 * sizeof(GroupMark) : n * sizeof(float);
+}
+
+// x times the norm's weights into shared memory, as signed bytes or float32; returns this thread's part of
+// the sum of squares of x.
+template <DType kType>
+__device__ inline float stage_row(const Job& job, std::uint32_t* memory) {
+    const float* x = job.x;
+    if (job.picked != nullptr) x += std::int64_t{*job.picked} * job.cols;
+    float squares = 0;
+    auto* marks = reinterpret_cast<GroupMark*>(memory + job.cols / 4);
+    const std::int32_t fours = job.cols / 4;
+    // Whole warps stay together for the shuffles: cols is a multiple of 32, eight lanes have a group.
+#pragma unroll 4
+    for (std::int32_t i = static_cast<std::int32_t>(threadIdx.x); i < (fours + 31) / 32 * 32; i += kThreads) {
+        float4 v = {0, 0, 0, 0};
+        if (i < fours) v = __ldcg(reinterpret_cast<const float4*>(x) + i);
+        if (job.norm != nullptr && i < fours) {
+            squares += v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w;
+            const float4 n = __ldg(reinterpret_cast<const float4*>(job.norm) + i);
+            v = {v.x * n.x, v.y * n.y, v.z * n.z, v.w * n.w};
+        }
+        if constexpr (is_quantized(kType)) {
+            constexpr unsigned kAll = 0xFFFFFFFFU;
+            float top = fmaxf(fmaxf(fabsf(v.x), fabsf(v.y)), fmaxf(fabsf(v.z), fabsf(v.w)));
+            for (int offset = 4; offset > 0; offset /= 2) top = fmaxf(top, __shfl_xor_sync(kAll, top, offset));
+            // A NaN is in no byte and in no maximum: the scale keeps it.
+            float poison = (v.x + v.y + v.z + v.w) * 0.0F;
+            for (int offset = 4; offset > 0; offset /= 2) poison += __shfl_xor_sync(kAll, poison, offset);
+            const float inverse = top > 0 ? 127.0F / top : 0.0F;
+            const int a = __float2int_rn(v.x * inverse);
+            const int b = __float2int_rn(v.y * inverse);
+            const int c = __float2int_rn(v.z * inverse);
+            const int d = __float2int_rn(v.w * inverse);
+            int sum = a + b + c + d;
+            sum += __shfl_xor_sync(kAll, sum, 1);
+            sum += __shfl_xor_sync(kAll, sum, 2);
+            const int other = __shfl_xor_sync(kAll, sum, 4);
+            if (i < fours) {
+                memory[i] = (static_cast<unsigned>(a) & 255U) | (static_cast<unsigned>(b) & 255U) << 8U |
+                            (static_cast<unsigned>(c) & 255U) << 16U | static_cast<unsigned>(d) << 24U;
+                if (i % 8 == 0)
+                    marks[i / 8] = {poison + top / 127.0F,
+                                    {static_cast<std::int16_t>(sum), static_cast<std::int16_t>(other)}};
+            }
+        } else if (i < fours) {
+            reinterpret_cast<float4*>(memory)[i] = v;
+        }
+    }
+    return squares;
+}
+
+template <DType kType, int kPanels, int kAhead>
+__global__ void __launch_bounds__(kThreads, 2) one_row_kernel(const __grid_constant__ Job job) {
+    extern __shared__ uint4 dynamic_memory[];
+    auto* memory = reinterpret_cast<std::uint32_t*>(dynamic_memory);
+    __shared__ float parts[2][kWarps][kPanels * kPanelRows];
+    __shared__ float square_parts[kWarps];
+    __shared__ KvRow kv;
+
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    const auto warp = static_cast<std::int32_t>(threadIdx.x / 32);
+    const std::int32_t all_steps = (job.cols + step_inputs(kType) - 1) / step_inputs(kType);
+    const std::int32_t rounds = (all_steps + kWarps - 1) / kWarps;  // steps of a warp in a unit
+
+    Panel<kType> held[kAhead][kPanels];
+    // Where the next load is.
+    std::int32_t load_number = static_cast<std::int32_t>(blockIdx.x);
+    std::int32_t load_step = warp;
+    Unit<kPanels> load_unit = unit_of<kPanels>(job, min(load_number, job.units - 1));
+    const auto load_next = [&](Panel<kType>(&to)[kPanels]) {
+        if (load_number >= job.units) return;
+#pragma unroll
+        for (int p = 0; p < kPanels; ++p) {
+            if (load_step < all_steps) {
+                const WeightView& w = load_unit.matrix[p]->w;
+                const auto last = static_cast<std::int32_t>(panels_of(w.rows)) - 1;
+                to[p].load(w, min(load_unit.panel[p], last), load_step, lane);
+            }
+        }
+        load_step += kWarps;
+        if (load_step >= rounds * kWarps) {
+            load_step = warp;
+            load_number += static_cast<std::int32_t>(gridDim.x);
+            if (load_number < job.units) load_unit = unit_of<kPanels>(job, load_number);
+        }
+    };
+#pragma unroll
+    for (int a = 0; a < kAhead; ++a) load_next(held[a]);
+
+    wait_for_input();
+    let_next_start();
+    if (job.finish == Finish::Heads && threadIdx.x == kThreads - 1) kv = kv_row(job, 0);
+    float squares = stage_row<kType>(job, memory);
+    for (int offset = 16; offset > 0; offset /= 2) squares += __shfl_xor_sync(0xFFFFFFFFU, squares, offset);
+    if (lane == 0) square_parts[warp] = squares;
+    __syncthreads();
+
+    const auto* marks = reinterpret_cast<const GroupMark*>(memory + job.cols / 4);
+    const auto* floats = reinterpret_cast<const float*>(memory);
+    float sums[kPanels][2] = {};
+    std::int32_t number = static_cast<std::int32_t>(blockIdx.x);
+    std::int32_t round = 0;
+    int side = 0;
+    const auto finish_unit = [&]() {
+#pragma unroll
+        for (int p = 0; p < kPanels; ++p)
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                float v = sums[p][h];
+                v += __shfl_xor_sync(0xFFFFFFFFU, v, 1);
+                v += __shfl_xor_sync(0xFFFFFFFFU, v, 2);
+                if (lane % 4 == 0) parts[side][warp][p * kPanelRows + h * 8 + lane / 4] = v;
+                sums[p][h] = 0;
+            }
+        __syncthreads();
+        // The block's warps take turns, so that none falls behind.
+        if (warp == number / static_cast<std::int32_t>(gridDim.x) % kWarps && lane < kPanels * kPanelRows) {
+            float factor = 1;
+            if (job.norm != nullptr) {
+                float all = 0;
+#pragma unroll
+                for (int w = 0; w < kWarps; ++w) all += square_parts[w];
+                factor = rsqrtf(all / static_cast<float>(job.cols) + job.eps);
+            }
+            finish<kPanels>(job, unit_of<kPanels>(job, number), lane, 0, &kv, [&](int local) {
+                float v = 0;
+#pragma unroll
+                for (int w = 0; w < kWarps; ++w) v += parts[side][w][local];
+                return v * factor;
+            });
+        }
+        side = 1 - side;
+        round = 0;
+        number += static_cast<std::int32_t>(gridDim.x);
+    };
+    while (number < job.units) {
+#pragma unroll
+        for (int a = 0; a < kAhead; ++a) {
+            if (number >= job.units) break;
+            const std::int32_t step = round * kWarps + warp;
+            if (step < all_steps) {
+#pragma unroll
+                for (int p = 0; p < kPanels; ++p)
+                    held[a][p].add_product(step, lane, job.cols, memory, marks, floats, sums[p]);
+            }
+            load_next(held[a]);
+            if (++round == rounds) finish_unit();
+        }
+    }
+}
+
+template <DType kType, int kPanels>
+bool launch_one(const Job& job, cudaStream_t stream) {
+    constexpr int kAhead = kType == DType::F32 || !is_quantized(kType) || kType == DType::Q8_0
+                               ? (kPanels == 2 ? 2 : 3)
+                               : (kPanels == 2 ? 2 : 4);
+    return launch(one_row_kernel<kType, kPanels, kAhead>, job, one_row_bytes<kType>(job.cols), stream);
+}
+
+}  // namespace vitrine::cuda::few

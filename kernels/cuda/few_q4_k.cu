@@ -1,0 +1,7 @@
+#include "kernels/cuda/few_product.cuh"
+
+namespace vitrine::cuda::few {
+
+template bool multiply_type<DType::Q4_K>(const Job& job, cudaStream_t stream);
+
+}  // namespace vitrine::cuda::few
