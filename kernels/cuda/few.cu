@@ -10,6 +10,9 @@ namespace vitrine::cuda::few {
 
 bool g_early = true;
 int g_blocks = 2;
+int g_room = 100;   // percent of a block's share of the shared memory
+int g_stages = 8;
+
 
 namespace {
 
@@ -254,29 +257,79 @@ bool logits(const LogitsView& a, const StepView& step, WorkView work, cudaStream
     return multiply(job, stream);
 }
 
-bool launch(JobKernel kernel, const Job& job, std::size_t shared_bytes, cudaStream_t stream) {
-    int device = 0;
+namespace {
+
+struct DeviceLimits {
     int processors = 0;
-    int most_shared = 0;
-    if (cudaGetDevice(&device) != cudaSuccess ||
-        cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device) != cudaSuccess ||
-        cudaDeviceGetAttribute(&most_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) != cudaSuccess)
-        return false;
-    constexpr std::size_t kOwn = 4096;  // at most what the kernels have besides
-    if (shared_bytes + kOwn > static_cast<std::size_t>(most_shared)) return false;
+    int block_shared = 0;
+    int processor_shared = 0;
+    int major = 0;
+};
+bool limits(DeviceLimits& out) {
+    int device = 0;
+    return cudaGetDevice(&device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&out.processors, cudaDevAttrMultiProcessorCount, device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&out.block_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) ==
+               cudaSuccess &&
+           cudaDeviceGetAttribute(&out.processor_shared, cudaDevAttrMaxSharedMemoryPerMultiprocessor,
+                                  device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&out.major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess;
+}
+
+// Blocks of a grid in which each has equally many units and all are resident at once; 0 where none fits.
+template <class Kernel>
+std::int32_t blocks_for(Kernel kernel, const DeviceLimits& device, std::int32_t units, int threads,
+                        std::size_t shared_bytes, int at_most) {
+    const auto* address = reinterpret_cast<const void*>(kernel);
     if (shared_bytes > 40U * 1024U &&
-        cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
+        cudaFuncSetAttribute(address, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              static_cast<int>(shared_bytes)) != cudaSuccess)
-        return false;
-    int resident = 1;
-    if (cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, kThreads, shared_bytes) !=
+        return 0;
+    int resident = 0;
+    if (cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, address, threads, shared_bytes) !=
             cudaSuccess ||
         resident < 1)
+        return 0;
+    const std::int32_t places = device.processors * std::min(resident, at_most);
+    const std::int32_t turns = (units + places - 1) / places;
+    return (units + turns - 1) / turns;
+}
+
+constexpr std::size_t kOwnShared = 4096;  // at most what the kernels have besides
+
+}  // namespace
+
+bool launch(JobKernel kernel, const Job& job, std::size_t shared_bytes, cudaStream_t stream) {
+    DeviceLimits device;
+    if (!limits(device) || shared_bytes + kOwnShared > static_cast<std::size_t>(device.block_shared))
         return false;
-    const std::int32_t places = processors * std::min(resident, g_blocks);
-    const std::int32_t turns = (job.units + places - 1) / places;
-    const std::int32_t blocks = (job.units + turns - 1) / turns;
+    const std::int32_t blocks = blocks_for(kernel, device, job.units, kThreads, shared_bytes, 2);
+    if (blocks == 0) return false;
     launch_early(kernel, dim3(static_cast<unsigned>(blocks)), kThreads, shared_bytes, stream, job);
+    return true;
+}
+
+bool has_ring() {
+    DeviceLimits device;
+    return limits(device) && device.major >= 9;
+}
+
+bool launch_ring(RingKernel kernel, const Job& job, std::size_t stage_bytes, std::size_t shared_bytes,
+                 int at_once, cudaStream_t stream) {
+    DeviceLimits device;
+    if (!limits(device)) return false;
+    const auto room = static_cast<std::size_t>(device.processor_shared) / static_cast<std::size_t>(at_once) *
+                      static_cast<std::size_t>(g_room) / 100;
+    const std::size_t used = shared_bytes + kOwnShared;
+    std::size_t stages = room > used ? (room - used) / stage_bytes : 0;
+    stages = std::clamp<std::size_t>(stages, 2, g_stages);
+    if (used + stages * stage_bytes > static_cast<std::size_t>(device.block_shared)) return false;
+    const std::size_t ring_bytes = stages * stage_bytes;
+    const std::int32_t blocks =
+        blocks_for(kernel, device, job.units, kThreads + 32, ring_bytes + shared_bytes, g_blocks);
+    if (blocks == 0) return false;
+    launch_early(kernel, dim3(static_cast<unsigned>(blocks)), kThreads + 32, ring_bytes + shared_bytes, stream,
+                 job, static_cast<int>(stages), static_cast<std::uint32_t>(ring_bytes));
     return true;
 }
 

@@ -10,12 +10,23 @@ namespace vitrine::cuda::few {
 
 extern bool g_early;
 extern int g_blocks;
+extern int g_room;
+extern int g_stages;
 
 using JobKernel = void (*)(const Job);
 
 // A grid in which every block has equally many units, as many blocks as can run at once. False where the
 // kernel needs more shared memory than a block may have.
 bool launch(JobKernel kernel, const Job& job, std::size_t shared_bytes, cudaStream_t stream);
+
+// Whether the device has what few_ring.cuh is made of.
+bool has_ring();
+
+// The same for kernels with a ring of stages in front of `shared_bytes` of shared memory; `at_once` blocks
+// shall fit on a multiprocessor, and as many of the kernel behind.
+using RingKernel = void (*)(const Job, int, std::uint32_t);
+bool launch_ring(RingKernel kernel, const Job& job, std::size_t stage_bytes, std::size_t shared_bytes,
+                 int at_once, cudaStream_t stream);
 
 // As kernel<<<grid, threads, shared_bytes, stream>>>(args), but it may start before the one ahead ends.
 template <class... Args, class... Given>

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/cuda/few_launch.h"
+#include "kernels/cuda/few_ring.cuh"
 #include "kernels/cuda/few_tile.cuh"
 #include "kernels/cuda/few_units.cuh"
 
@@ -34,142 +35,183 @@ __device__ inline void multiply_tile(float (&d)[4], std::uint32_t a0, std::uint3
 template <int kEights>
 constexpr int kSumStride = 8 * kEights + 1;
 
+constexpr int kManyPanels = 2;
+constexpr int kManyRows = kManyPanels * kPanelRows;
+
+template <int kEights>
+using Sums = float[kManyPanels][kEights][4];
+
+// sums += a step of both panels times all rows of activations.
 template <DType kType, int kEights>
-constexpr int kManyAhead = kEights >= 8 ? 1 : 2;
+__device__ inline void add_step(const Job& job, const Panel<kType> (&from)[kManyPanels], std::int32_t step,
+                                int lane, Sums<kEights>& sums) {
+    constexpr bool kOutside = Panel<kType>::kOutside;
+    typename Panel<kType>::Factors f[kManyPanels][2];
+#pragma unroll
+    for (int p = 0; p < kManyPanels; ++p)
+#pragma unroll
+        for (int h = 0; h < 2; ++h) f[p][h] = from[p].factors(h);
+    // Outside scales hold for the whole step: its sums take them on.
+    [[maybe_unused]] float fresh[kOutside ? kManyPanels : 1][kOutside ? kEights : 1][4] = {};
+    const uint4* in = job.fragments + std::int64_t{step} * Panel<kType>::kUnits * kEights * 32 + lane;
+#pragma unroll
+    for (int u = 0; u < Panel<kType>::kUnits; ++u) {
+        std::uint32_t weights[kManyPanels][2][4];
+#pragma unroll
+        for (int p = 0; p < kManyPanels; ++p)
+#pragma unroll
+            for (int h = 0; h < 2; ++h) from[p].fragment(h, u, f[p][h], weights[p][h]);
+#pragma unroll
+        for (int e = 0; e < kEights; ++e) {
+            const uint4 b = in[(u * kEights + e) * 32];
+#pragma unroll
+            for (int p = 0; p < kManyPanels; ++p) {
+                auto& d = kOutside ? fresh[kOutside ? p : 0][kOutside ? e : 0] : sums[p][e];
+                multiply_tile(d, weights[p][0][0], weights[p][1][0], weights[p][0][1], weights[p][1][1], b.x,
+                              b.y);
+                multiply_tile(d, weights[p][0][2], weights[p][1][2], weights[p][0][3], weights[p][1][3], b.z,
+                              b.w);
+            }
+        }
+    }
+    if constexpr (kOutside) {
+#pragma unroll
+        for (int p = 0; p < kManyPanels; ++p)
+#pragma unroll
+            for (int e = 0; e < kEights; ++e)
+#pragma unroll
+                for (int i = 0; i < 4; ++i)
+                    sums[p][e][i] = fmaf(from[p].grid[i / 2], fresh[p][e][i], sums[p][e][i]);
+    }
+}
+
+// The warps' sums of a unit together, and what becomes of them; `parts` is [warps][kManyRows][stride].
+template <int kEights, class Meet>
+__device__ inline void finish_many(const Job& job, std::int32_t number, float* parts, const float* factors,
+                                   const KvRow* kv, Sums<kEights>& sums, Meet&& meet) {
+    constexpr int kStride = kSumStride<kEights>;
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    const auto warp = static_cast<std::int32_t>(threadIdx.x / 32);
+    float* mine = parts + warp * kManyRows * kStride;
+#pragma unroll
+    for (int p = 0; p < kManyPanels; ++p)
+#pragma unroll
+        for (int e = 0; e < kEights; ++e)
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const int row = p * kPanelRows + i / 2 * 8 + lane / 4;
+                mine[row * kStride + e * 8 + lane % 4 * 2 + i % 2] = sums[p][e][i];
+                sums[p][e][i] = 0;
+            }
+    meet();
+    const Unit<kManyPanels> unit = unit_of<kManyPanels>(job, number);
+    for (auto i = static_cast<std::int32_t>(threadIdx.x); i < kManyRows * job.rows; i += kThreads) {
+        const std::int32_t r = i / kManyRows;
+        finish<kManyPanels>(job, unit, i % kManyRows, r, kv, [&](int local) {
+            float v = 0;
+#pragma unroll
+            for (int w = 0; w < kWarps; ++w) v += parts[(w * kManyRows + local) * kStride + r];
+            return v * factors[r];
+        });
+    }
+    meet();
+}
 
 template <DType kType, int kEights>
 __global__ void __launch_bounds__(kThreads, kEights <= 2 ? 2 : 1)
     many_rows_kernel(const __grid_constant__ Job job) {
-    constexpr int kPanels = 2;
-    constexpr int kAhead = kManyAhead<kType, kEights>;
-    constexpr int kRows = kPanels * kPanelRows;
-    constexpr int kStride = kSumStride<kEights>;
+#if __CUDA_ARCH__ < 900  // later GPUs have the ring
     extern __shared__ uint4 dynamic_memory[];
-    auto* parts = reinterpret_cast<float*>(dynamic_memory);  // [warps][kRows][kStride]
+    auto* parts = reinterpret_cast<float*>(dynamic_memory);
     __shared__ KvRow kv[8 * kEights];
     __shared__ float factors[8 * kEights];
-
     const int lane = static_cast<int>(threadIdx.x % 32);
     const auto warp = static_cast<std::int32_t>(threadIdx.x / 32);
     const std::int32_t all_steps = (job.cols + step_inputs(kType) - 1) / step_inputs(kType);
-    const std::int32_t rounds = (all_steps + kWarps - 1) / kWarps;
-
-    Panel<kType> held[kAhead][kPanels];
-    std::int32_t load_number = static_cast<std::int32_t>(blockIdx.x);
-    std::int32_t load_step = warp;
-    Unit<kPanels> load_unit = unit_of<kPanels>(job, min(load_number, job.units - 1));
-    const auto load_next = [&](Panel<kType>(&to)[kPanels]) {
-        if (load_number >= job.units) return;
-#pragma unroll
-        for (int p = 0; p < kPanels; ++p) {
-            if (load_step < all_steps) {
-                const WeightView& w = load_unit.matrix[p]->w;
-                const auto last = static_cast<std::int32_t>(panels_of(w.rows)) - 1;
-                to[p].load(w, min(load_unit.panel[p], last), load_step, lane);
-            }
-        }
-        load_step += kWarps;
-        if (load_step >= rounds * kWarps) {
-            load_step = warp;
-            load_number += static_cast<std::int32_t>(gridDim.x);
-            if (load_number < job.units) load_unit = unit_of<kPanels>(job, load_number);
-        }
-    };
-#pragma unroll
-    for (int a = 0; a < kAhead; ++a) load_next(held[a]);
-
-    wait_for_input();
-    let_next_start();
-    for (std::int32_t r = static_cast<std::int32_t>(threadIdx.x); r < job.rows; r += kThreads) {
+    for (auto r = static_cast<std::int32_t>(threadIdx.x); r < job.rows; r += kThreads) {
         factors[r] = job.factors[r];
         if (job.finish == Finish::Heads) kv[r] = kv_row(job, r);
     }
-
-    float sums[kPanels][kEights][4] = {};
-    std::int32_t number = static_cast<std::int32_t>(blockIdx.x);
-    std::int32_t round = 0;
-    const auto add_step = [&](const Panel<kType>(&from)[kPanels], std::int32_t step) {
-        constexpr bool kOutside = Panel<kType>::kOutside;
-        typename Panel<kType>::Factors f[kPanels][2];
+    Sums<kEights> sums = {};
+    for (auto number = static_cast<std::int32_t>(blockIdx.x); number < job.units;
+         number += static_cast<std::int32_t>(gridDim.x)) {
+        const Unit<kManyPanels> unit = unit_of<kManyPanels>(job, number);
+        for (std::int32_t step = warp; step < all_steps; step += kWarps) {
+            Panel<kType> held[kManyPanels];
 #pragma unroll
-        for (int p = 0; p < kPanels; ++p)
-#pragma unroll
-            for (int h = 0; h < 2; ++h) f[p][h] = from[p].factors(h);
-        [[maybe_unused]] float fresh[kOutside ? kPanels : 1][kOutside ? kEights : 1][4] = {};
-        const uint4* in = job.fragments + std::int64_t{step} * Panel<kType>::kUnits * kEights * 32 + lane;
-#pragma unroll
-        for (int u = 0; u < Panel<kType>::kUnits; ++u) {
-            std::uint32_t weights[kPanels][2][4];
-#pragma unroll
-            for (int p = 0; p < kPanels; ++p)
-#pragma unroll
-                for (int h = 0; h < 2; ++h) from[p].fragment(h, u, f[p][h], weights[p][h]);
-#pragma unroll
-            for (int e = 0; e < kEights; ++e) {
-                const uint4 b = in[(u * kEights + e) * 32];
-#pragma unroll
-                for (int p = 0; p < kPanels; ++p) {
-                    auto& d = kOutside ? fresh[kOutside ? p : 0][kOutside ? e : 0] : sums[p][e];
-                    multiply_tile(d, weights[p][0][0], weights[p][1][0], weights[p][0][1], weights[p][1][1],
-                                  b.x, b.y);
-                    multiply_tile(d, weights[p][0][2], weights[p][1][2], weights[p][0][3], weights[p][1][3],
-                                  b.z, b.w);
-                }
+            for (int p = 0; p < kManyPanels; ++p) {
+                const WeightView& w = unit.matrix[p]->w;
+                const auto last = static_cast<std::int32_t>(panels_of(w.rows)) - 1;
+                held[p].load(w, min(unit.panel[p], last), step, lane);
             }
+            add_step<kType, kEights>(job, held, step, lane, sums);
         }
-        if constexpr (kOutside) {
-#pragma unroll
-            for (int p = 0; p < kPanels; ++p)
-#pragma unroll
-                for (int e = 0; e < kEights; ++e)
-#pragma unroll
-                    for (int i = 0; i < 4; ++i)
-                        sums[p][e][i] = fmaf(from[p].grid[i / 2], fresh[p][e][i], sums[p][e][i]);
-        }
-    };
-    const auto finish_unit = [&]() {
-        float* mine = parts + warp * kRows * kStride;
-#pragma unroll
-        for (int p = 0; p < kPanels; ++p)
-#pragma unroll
-            for (int e = 0; e < kEights; ++e)
-#pragma unroll
-                for (int i = 0; i < 4; ++i) {
-                    const int row = p * kPanelRows + i / 2 * 8 + lane / 4;
-                    mine[row * kStride + e * 8 + lane % 4 * 2 + i % 2] = sums[p][e][i];
-                    sums[p][e][i] = 0;
-                }
-        __syncthreads();
-        const Unit<kPanels> unit = unit_of<kPanels>(job, number);
-        for (std::int32_t i = static_cast<std::int32_t>(threadIdx.x); i < kRows * job.rows; i += kThreads) {
-            const std::int32_t r = i / kRows;
-            finish<kPanels>(job, unit, i % kRows, r, kv, [&](int local) {
-                float v = 0;
-#pragma unroll
-                for (int w = 0; w < kWarps; ++w) v += parts[(w * kRows + local) * kStride + r];
-                return v * factors[r];
-            });
-        }
-        __syncthreads();
-        round = 0;
-        number += static_cast<std::int32_t>(gridDim.x);
-    };
-    while (number < job.units) {
-#pragma unroll
-        for (int a = 0; a < kAhead; ++a) {
-            if (number >= job.units) break;
-            const std::int32_t step = round * kWarps + warp;
-            if (step < all_steps) add_step(held[a], step);
-            load_next(held[a]);
-            if (++round == rounds) finish_unit();
-        }
+        finish_many<kEights>(job, number, parts, factors, kv, sums, [] { __syncthreads(); });
     }
+#endif
+}
+
+// Steps of a panel in a stage: one for each warp.
+constexpr int kManySteps = kWarps;
+
+template <DType kType, int kEights>
+__global__ void __launch_bounds__(kRingThreads, kEights <= 2 ? 2 : 1)
+    many_rows_ring_kernel(const __grid_constant__ Job job, int stages, std::uint32_t ring_bytes) {
+#if __CUDA_ARCH__ >= 900
+    using Place = Stage<kType, kManySteps>;
+    extern __shared__ uint4 dynamic_memory[];
+    auto* weights = reinterpret_cast<std::uint8_t*>(dynamic_memory);
+    auto* parts = reinterpret_cast<float*>(weights + ring_bytes);
+    __shared__ KvRow kv[8 * kEights];
+    __shared__ float factors[8 * kEights];
+    __shared__ std::uint64_t full[kMostStages];
+    __shared__ std::uint64_t empty[kMostStages];
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    const auto warp = static_cast<std::int32_t>(threadIdx.x / 32);
+    Ring ring = make_ring(weights, full, empty, stages);
+    if (warp == kWarps) return copy_units<kType, kManyPanels, kManySteps>(job, ring, lane);
+
+    wait_for_input();
+    let_next_start();
+    for (auto r = static_cast<std::int32_t>(threadIdx.x); r < job.rows; r += kThreads) {
+        factors[r] = job.factors[r];
+        if (job.finish == Finish::Heads) kv[r] = kv_row(job, r);
+    }
+    const std::int32_t all_steps = (job.cols + step_inputs(kType) - 1) / step_inputs(kType);
+    Sums<kEights> sums = {};
+    for (auto number = static_cast<std::int32_t>(blockIdx.x); number < job.units;
+         number += static_cast<std::int32_t>(gridDim.x)) {
+        for (std::int32_t first = 0; first < all_steps; first += kManySteps, ring.next()) {
+            barrier_wait(ring.full + ring.at, ring.turn);
+            const std::int32_t step = first + warp;
+            if (step < all_steps) {
+                Panel<kType> held[kManyPanels];
+#pragma unroll
+                for (int p = 0; p < kManyPanels; ++p) {
+                    held[p].template load_staged<Place>(
+                        ring.data + (ring.at * kManyPanels + p) * Place::kBytes, warp, step, job.cols, lane);
+                    if constexpr (Panel<kType>::kOutside) {
+                        const Unit<kManyPanels> unit = unit_of<kManyPanels>(job, number);
+                        held[p].load_grid(unit.matrix[p]->w, unit.panel[p], step, lane);
+                    }
+                }
+                add_step<kType, kEights>(job, held, step, lane, sums);
+            }
+            __syncwarp();
+            if (lane == 0) barrier_arrive(ring.empty + ring.at);
+        }
+        finish_many<kEights>(job, number, parts, factors, kv, sums, [] { workers_meet(); });
+    }
+#endif
 }
 
 template <DType kType, int kEights>
 bool launch_many(const Job& job, cudaStream_t stream) {
-    constexpr std::size_t kBytes =
-        std::size_t{kWarps} * 2 * kPanelRows * kSumStride<kEights> * sizeof(float);
+    constexpr std::size_t kBytes = std::size_t{kWarps} * kManyRows * kSumStride<kEights> * sizeof(float);
+    if (has_ring())
+        return launch_ring(many_rows_ring_kernel<kType, kEights>, job,
+                           kManyPanels * Stage<kType, kManySteps>::kBytes, kBytes, kEights <= 2 ? 2 : 1,
+                           stream);
     return launch(many_rows_kernel<kType, kEights>, job, kBytes, stream);
 }
 

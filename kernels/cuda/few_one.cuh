@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/cuda/few_launch.h"
+#include "kernels/cuda/few_ring.cuh"
 #include "kernels/cuda/few_tile.cuh"
 #include "kernels/cuda/few_units.cuh"
 
@@ -67,6 +68,7 @@ __device__ inline float stage_row(const Job& job, std::uint32_t* memory) {
 
 template <DType kType, int kPanels, int kAhead>
 __global__ void __launch_bounds__(kThreads, 2) one_row_kernel(const __grid_constant__ Job job) {
+#if __CUDA_ARCH__ < 900  // later GPUs have the ring
     extern __shared__ uint4 dynamic_memory[];
     auto* memory = reinterpret_cast<std::uint32_t*>(dynamic_memory);
     __shared__ float parts[2][kWarps][kPanels * kPanelRows];
@@ -163,13 +165,111 @@ __global__ void __launch_bounds__(kThreads, 2) one_row_kernel(const __grid_const
             if (++round == rounds) finish_unit();
         }
     }
+#endif
+}
+
+// Steps of a panel in a stage: about 18 KB a stage.
+template <DType kType, int kPanels>
+constexpr int kOneSteps = (is_quantized(kType) && kType != DType::Q8_0 ? 16 : 8) / kPanels;
+
+// As one_row_kernel, with the weights through a ring in shared memory. Of two panels, each has its half of
+// the warps.
+template <DType kType, int kPanels>
+__global__ void __launch_bounds__(kRingThreads, 2)
+    one_row_ring_kernel(const __grid_constant__ Job job, int stages, std::uint32_t ring_bytes) {
+#if __CUDA_ARCH__ >= 900
+    constexpr int kSteps = kOneSteps<kType, kPanels>;
+    constexpr int kShared = kWarps / kPanels;  // warps of a panel
+    using Place = Stage<kType, kSteps>;
+    extern __shared__ uint4 dynamic_memory[];
+    auto* weights = reinterpret_cast<std::uint8_t*>(dynamic_memory);
+    auto* memory = reinterpret_cast<std::uint32_t*>(weights + ring_bytes);
+    __shared__ float parts[2][kWarps][kPanelRows];
+    __shared__ float square_parts[kWarps];
+    __shared__ KvRow kv;
+    __shared__ std::uint64_t full[kMostStages];
+    __shared__ std::uint64_t empty[kMostStages];
+
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    const auto warp = static_cast<std::int32_t>(threadIdx.x / 32);
+    Ring ring = make_ring(weights, full, empty, stages);
+    if (warp == kWarps) return copy_units<kType, kPanels, kSteps>(job, ring, lane);
+
+    wait_for_input();
+    let_next_start();
+    if (job.finish == Finish::Heads && threadIdx.x == kThreads - 1) kv = kv_row(job, 0);
+    float squares = stage_row<kType>(job, memory);
+    for (int offset = 16; offset > 0; offset /= 2) squares += __shfl_xor_sync(0xFFFFFFFFU, squares, offset);
+    if (lane == 0) square_parts[warp] = squares;
+    workers_meet();
+
+    const auto* marks = reinterpret_cast<const GroupMark*>(memory + job.cols / 4);
+    const auto* floats = reinterpret_cast<const float*>(memory);
+    const std::int32_t all_steps = (job.cols + step_inputs(kType) - 1) / step_inputs(kType);
+    const std::int32_t mine = warp / kShared;  // panel
+    int side = 0;
+    int turn = 0;
+    for (auto number = static_cast<std::int32_t>(blockIdx.x); number < job.units;
+         number += static_cast<std::int32_t>(gridDim.x), side = 1 - side, ++turn) {
+        float sums[2] = {};
+        for (std::int32_t first = 0; first < all_steps; first += kSteps, ring.next()) {
+            barrier_wait(ring.full + ring.at, ring.turn);
+            const std::uint8_t* base = ring.data + (ring.at * kPanels + mine) * Place::kBytes;
+#pragma unroll
+            for (int i = 0; i < kSteps / kShared; ++i) {
+                const std::int32_t local = i * kShared + warp % kShared;
+                const std::int32_t step = first + local;
+                if (step >= all_steps) break;
+                Panel<kType> panel;
+                panel.template load_staged<Place>(base, local, step, job.cols, lane);
+                if constexpr (Panel<kType>::kOutside) {
+                    const Unit<kPanels> unit = unit_of<kPanels>(job, number);
+                    const bool second = kPanels == 2 && mine == 1;
+                    panel.load_grid(second ? unit.matrix[kPanels - 1]->w : unit.matrix[0]->w,
+                                    second ? unit.panel[kPanels - 1] : unit.panel[0], step, lane);
+                }
+                panel.add_product(step, lane, job.cols, memory, marks, floats, sums);
+            }
+            __syncwarp();
+            if (lane == 0) barrier_arrive(ring.empty + ring.at);
+        }
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            float v = sums[h];
+            v += __shfl_xor_sync(0xFFFFFFFFU, v, 1);
+            v += __shfl_xor_sync(0xFFFFFFFFU, v, 2);
+            if (lane % 4 == 0) parts[side][warp][h * 8 + lane / 4] = v;
+        }
+        workers_meet();
+        // The block's warps take turns, so that none falls behind.
+        if (warp == turn % kWarps && lane < kPanels * kPanelRows) {
+            float factor = 1;
+            if (job.norm != nullptr) {
+                float all = 0;
+#pragma unroll
+                for (int w = 0; w < kWarps; ++w) all += square_parts[w];
+                factor = rsqrtf(all / static_cast<float>(job.cols) + job.eps);
+            }
+            finish<kPanels>(job, unit_of<kPanels>(job, number), lane, 0, &kv, [&](int local) {
+                float v = 0;
+#pragma unroll
+                for (int w = 0; w < kShared; ++w)
+                    v += parts[side][local / kPanelRows * kShared + w][local % kPanelRows];
+                return v * factor;
+            });
+        }
+    }
+#endif
 }
 
 template <DType kType, int kPanels>
 bool launch_one(const Job& job, cudaStream_t stream) {
-    constexpr int kAhead = kType == DType::F32 || !is_quantized(kType) || kType == DType::Q8_0
-                               ? (kPanels == 2 ? 2 : 3)
-                               : (kPanels == 2 ? 2 : 4);
+    if (has_ring())
+        return launch_ring(one_row_ring_kernel<kType, kPanels>, job,
+                           kPanels * Stage<kType, kOneSteps<kType, kPanels>>::kBytes,
+                           one_row_bytes<kType>(job.cols), 2, stream);
+    constexpr int kAhead = !is_quantized(kType) || kType == DType::Q8_0 ? (kPanels == 2 ? 2 : 3)
+                                                                        : (kPanels == 2 ? 2 : 4);
     return launch(one_row_kernel<kType, kPanels, kAhead>, job, one_row_bytes<kType>(job.cols), stream);
 }
 

@@ -140,6 +140,7 @@ struct Panel {
         } else {
             constexpr int kSize = kType == DType::F32 ? 4 : kOutside ? 1 : 2;
             constexpr int kIn = 16 / kSize;  // inputs of a load
+            load_grid(w, panel, step, lane);
 #pragma unroll
             for (int h = 0; h < 2; ++h) {
                 const std::int32_t row = min(panel * kPanelRows + r + 8 * h, w.rows - 1);
@@ -149,11 +150,81 @@ struct Panel {
                     const std::int64_t at = (std::int64_t{row} * w.cols + k) * kSize;
                     put(h, l, k < w.cols ? stream_16(w.bytes + at) : uint4{0, 0, 0, 0});
                 }
-                if constexpr (kOutside) {
-                    const std::int32_t across = (w.cols + w.tile_cols - 1) / w.tile_cols;
-                    grid[h] = __ldg(w.grid + std::int64_t{(w.first_row + row) / w.tile_rows} * across +
-                                    step * kStep / w.tile_cols);
+            }
+        }
+    }
+
+    // Step `local` of a stage in shared memory; `step` is its number in the row. S: Stage of few_ring.cuh.
+    template <class S>
+    __device__ void load_staged(const std::uint8_t* base, int local, std::int32_t step, std::int32_t cols,
+                                int lane) {
+        const int r = lane / 4;
+        const int t = lane % 4;
+        if constexpr (kQuantized) {
+            const int width = quad_width(step * kQuadGroups, cols / 32);
+            if (t >= width) return clear();
+            // Of a full quad the place is the lane's number.
+            const int place = width == kQuadGroups ? lane : r * width + t;
+            const int next = 8 * width;
+            const int quad = local * kQuadGroups * kPanelRows;
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                const int at = quad + place + h * next;
+                if constexpr (kType == DType::Q8_0) {
+                    const auto* from = reinterpret_cast<const uint4*>(base + S::kLow) + quad + at;
+                    put(h, 0, from[0]);
+                    put(h, 1, from[kPanelRows * width]);
                 }
+                if constexpr (has_low(kType)) put(h, 0, reinterpret_cast<const uint4*>(base + S::kLow)[at]);
+                if constexpr (has_two(kType)) {
+                    const uint2 v = reinterpret_cast<const uint2*>(base + S::kTwo)[at];
+                    two[h][0] = v.x;
+                    two[h][1] = v.y;
+                }
+                if constexpr (has_one(kType)) one[h] = reinterpret_cast<const std::uint32_t*>(base + S::kOne)[at];
+            }
+            const std::uint8_t* both = base + S::kScale + (quad + place * 2) * scale_bytes(kType);
+            if constexpr (scale_bytes(kType) == 4) {
+                const uint2 v = *reinterpret_cast<const uint2*>(both);
+                scale[0] = v.x;
+                scale[1] = v.y;
+            } else if constexpr (scale_bytes(kType) == 2) {
+                scale[0] = *reinterpret_cast<const std::uint32_t*>(both);
+            } else {
+                scale[0] = *reinterpret_cast<const std::uint16_t*>(both);
+            }
+            if constexpr (has_super(kType)) {
+                const std::uint8_t* from = base + S::kSuper + local / 2 * S::kSuperBytes;
+                if constexpr (has_minimum(kType)) {
+                    const uint2 v = reinterpret_cast<const uint2*>(from)[r];
+                    super[0] = v.x;
+                    super[1] = v.y;
+                } else {
+                    super[0] = reinterpret_cast<const std::uint32_t*>(from)[r];
+                }
+            }
+        } else {
+            constexpr int kIn = kStep / 8;  // inputs of sixteen bytes
+#pragma unroll
+            for (int l = 0; l < 2; ++l) {
+                const bool there = step * kStep + l * 4 * kIn + t * kIn < cols;
+#pragma unroll
+                for (int h = 0; h < 2; ++h) {
+                    const std::uint8_t* from =
+                        base + (r + 8 * h) * S::kRowBytes + local * 128 + l * 64 + t * 16;
+                    put(h, l, there ? *reinterpret_cast<const uint4*>(from) : uint4{0, 0, 0, 0});
+                }
+            }
+        }
+    }
+    __device__ void load_grid(const WeightView& w, std::int32_t panel, std::int32_t step, int lane) {
+        if constexpr (kOutside) {
+            const std::int32_t across = (w.cols + w.tile_cols - 1) / w.tile_cols;
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                const std::int32_t row = min(panel * kPanelRows + lane / 4 + 8 * h, w.rows - 1);
+                grid[h] = __ldg(w.grid + std::int64_t{(w.first_row + row) / w.tile_rows} * across +
+                                step * kStep / w.tile_cols);
             }
         }
     }
