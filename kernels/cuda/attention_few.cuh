@@ -1,0 +1,741 @@
+// Attention of a few rows: split keys, merged softmax. Bound by reading the cache.
+//
+// Columns are the rows × grouped heads of one KV head, eight to a tile; a warp takes 16 keys at a time
+// straight from the cache into the fragments of Sᵀ = K·Qᵀ and Oᵀ = Vᵀ·Pᵀ: a dot product does not mind the
+// order of its dimensions, so a lane's fragment is 16 contiguous bytes of a key, and the values' dimensions
+// are dealt out so that its 16 bytes of a value fall into eight rows of its own. Nothing passes through
+// shared memory but q, and the merge at the end.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/cuda/attention_parts.h"
+#include "kernels/cuda/attention_tile.cuh"
+
+namespace vitrine::cuda::attention {
+
+constexpr int kWarps = 8;
+constexpr int kThreads = kWarps * kWarp;
+constexpr int kTile = 16;  // keys that a warp takes at a time
+constexpr int kMostCluster = 8;
+constexpr std::int32_t kOneCluster = 2048;  // keys up to which one cluster has a sequence to itself
+constexpr std::int32_t kMostClusters = 32;
+
+struct FewArgs {
+    AttentionView a;
+    StepView step;
+    RowRange range;
+    std::int32_t cluster = 1;       // blocks that merge through shared memory
+    std::int32_t clusters = 1;      // that share the keys of a unit
+    std::int32_t chunks = 1;        // of columns
+    float4* partial = nullptr;      // [unit][cluster][items]
+    float2* partial_top = nullptr;  // [unit][cluster][columns]: maximum, sum
+};
+
+// What one block, or the merge of a unit, has to do. A unit is a chunk of the columns of one sequence and
+// KV head.
+struct Unit {
+    SliceView slice;
+    std::int32_t kv_head, group;
+    std::int32_t first, columns;     // of the chunk's columns; columns of the whole
+    std::int32_t row_low, row_high;  // rows of the sequence that the chunk touches
+    std::int32_t from, to;           // keys that any of them sees
+    std::int32_t first_tile, tiles, per;
+    std::int32_t blocks, clusters;  // with something to do
+    bool empty;
+};
+
+template <int kColumns>
+__device__ Unit unit_of(const FewArgs& f) {
+    Unit u;
+    u.slice = f.step.slices[blockIdx.z];
+    u.kv_head = static_cast<std::int32_t>(blockIdx.y) / f.chunks;
+    u.group = f.a.heads / f.a.kv.kv_heads;
+    u.first = (static_cast<std::int32_t>(blockIdx.y) % f.chunks) * kColumns;
+    u.columns = u.slice.rows * u.group;
+    u.empty = u.slice.rows < f.range.least || u.slice.rows > f.range.most || u.first >= u.columns;
+    u.row_low = u.first / u.group;
+    u.row_high = min(u.columns - 1, u.first + kColumns - 1) / u.group;
+    u.to = u.slice.start + u.row_high + 1;
+    u.from = f.a.window > 0 ? max(0, u.slice.start + u.row_low + 1 - f.a.window) : 0;
+    u.first_tile = u.from / kTile;
+    u.tiles = (u.to + kTile - 1) / kTile - u.first_tile;
+    const std::int32_t splits = f.cluster * f.clusters;
+    u.per = max(kWarps, (u.tiles + splits - 1) / splits);
+    u.blocks = (u.tiles + u.per - 1) / u.per;
+    u.clusters = (u.blocks + f.cluster - 1) / f.cluster;
+    return u;
+}
+
+__device__ inline std::int32_t unit_index() {
+    return static_cast<std::int32_t>(blockIdx.z * gridDim.y + blockIdx.y);
+}
+
+// Element sizes and fragment counts of one head size.
+template <Kind kKind, int kDim>
+struct Shape {
+    static constexpr int kBytes = kKind == Kind::F32 ? 4 : 2;
+    static constexpr int kWords = kBytes / 2;  // that hold two elements
+    static constexpr int kSteps = kDim / 16;   // products along the dimensions; also row tiles of Oᵀ
+    static constexpr int kKeyParts = kKind == Kind::F32 ? 3 : 1;
+    static constexpr int kQueryParts = kKind == Kind::F32 ? 3 : 2;
+    static constexpr int kWeightParts = kKind == Kind::F32 ? 3 : kKind == Kind::BF16 ? 2 : 1;
+    static constexpr int kOrder = kQueryParts;              // parts i and j meet where i + j < kOrder
+    static constexpr int kPhase = kSteps < 8 ? kSteps : 8;  // row tiles merged at once
+    static_assert(kSteps % kPhase == 0);
+};
+
+// 16 keys of a warp's lane. Keys g and g + 8, dimensions 32 i + 8 t …; values of keys 2t, 2t+1, 2t+8, 2t+9,
+// dimensions 64 i + 8 g …; what 32 or 64 do not divide comes last.
+template <Kind kKind, int kDim>
+struct Tile {
+    using S = Shape<kKind, kDim>;
+    std::uint32_t key[2][S::kSteps * 2 * S::kWords];
+    std::uint32_t value[4][S::kSteps * S::kWords];
+
+    template <int kCount>
+    static __device__ __forceinline__ void load_words(std::uint32_t* to, const std::uint8_t* from,
+                                                      bool there) {
+#pragma unroll
+        for (int i = 0; i + 4 <= kCount; i += 4) {
+            const uint4 v = there ? load16(from + i * 4) : uint4{0, 0, 0, 0};
+            to[i] = v.x;
+            to[i + 1] = v.y;
+            to[i + 2] = v.z;
+            to[i + 3] = v.w;
+        }
+        if constexpr (kCount % 4 == 2) {
+            const uint2 v = there ? load8(from + kCount / 4 * 16) : uint2{0, 0};
+            to[kCount / 4 * 4] = v.x;
+            to[kCount / 4 * 4 + 1] = v.y;
+        }
+        if constexpr (kCount % 4 == 1) to[kCount / 4 * 4] = there ? load4(from + kCount / 4 * 16) : 0;
+    }
+
+    __device__ __forceinline__ void load_keys(const std::uint8_t* const (&octet)[2], std::int32_t first,
+                                              std::int32_t from, std::int32_t to, int g, int t) {
+        constexpr int kPiece = 4 * S::kWords;  // words of 8 dimensions
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            const std::int32_t k = first + 8 * h + g;
+            const bool there = k >= from && k < to;
+            const std::uint8_t* row = octet[h] + g * kDim * S::kBytes;
+#pragma unroll
+            for (int i = 0; i < kDim / 32; ++i)
+                load_words<kPiece>(&key[h][i * kPiece], row + (32 * i + 8 * t) * S::kBytes, there);
+            if constexpr (kDim % 32 != 0)
+                load_words<kPiece / 2>(&key[h][kDim / 32 * kPiece],
+                                       row + (kDim / 32 * 32 + 4 * t) * S::kBytes, there);
+        }
+    }
+
+    __device__ __forceinline__ void load_values(const std::uint8_t* const (&octet)[2], std::int64_t plane,
+                                                std::int32_t first, std::int32_t from, std::int32_t to, int g,
+                                                int t) {
+        constexpr int kPiece = 4 * S::kWords;
+        constexpr int kLeft = kDim % 64 / 8;  // dimensions of a lane in the last piece
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const int slot = 2 * t + i % 2;
+            const std::int32_t k = first + 8 * (i / 2) + slot;
+            const bool there = k >= from && k < to;
+            const std::uint8_t* row = octet[i / 2] + plane + slot * kDim * S::kBytes;
+#pragma unroll
+            for (int j = 0; j < kDim / 64; ++j)
+                load_words<kPiece>(&value[i][j * kPiece], row + (64 * j + 8 * g) * S::kBytes, there);
+            if constexpr (kLeft != 0)
+                load_words<kLeft / 2 * S::kWords>(&value[i][kDim / 64 * kPiece],
+                                                  row + (kDim / 64 * 64 + kLeft * g) * S::kBytes, there);
+        }
+    }
+
+    // Fragment of K for product `step`, part by part.
+    __device__ __forceinline__ void key_fragment(int step, std::uint32_t (&a)[S::kKeyParts][4]) const {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const int h = i % 2;
+            const int at = (2 * step + i / 2) * S::kWords;
+            if constexpr (kKind == Kind::F32) {
+                std::uint32_t parts[S::kKeyParts];
+                split<kKind>(__uint_as_float(key[h][at]), __uint_as_float(key[h][at + 1]), parts);
+#pragma unroll
+                for (int p = 0; p < S::kKeyParts; ++p) a[p][i] = parts[p];
+            } else {
+                a[0][i] = key[h][at];
+            }
+        }
+    }
+
+    // Fragment of Vᵀ for row tile `tile`: rows g and g + 8 are the even and the odd dimension of a pair.
+    __device__ __forceinline__ void value_fragment(int tile, std::uint32_t (&a)[S::kKeyParts][4]) const {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const int even = i / 2 * 2;
+            const int odd = i % 2;
+            if constexpr (kKind == Kind::F32) {
+                std::uint32_t parts[S::kKeyParts];
+                split<kKind>(__uint_as_float(value[even][2 * tile + odd]),
+                             __uint_as_float(value[even + 1][2 * tile + odd]), parts);
+#pragma unroll
+                for (int p = 0; p < S::kKeyParts; ++p) a[p][i] = parts[p];
+            } else {
+                a[0][i] = __byte_perm(value[even][tile], value[even + 1][tile], odd ? 0x7632 : 0x5410);
+            }
+        }
+    }
+
+    // Which of the tile's keys have a value that is not finite, bit by bit; such values become zero.
+    __device__ __forceinline__ std::uint32_t take_unfit(int t) {
+        std::uint32_t keys = 0;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            bool any = false;
+#pragma unroll
+            for (auto& word : value[i]) {
+                const bool bad = unfit<kKind>(word);
+                any = any || bad;
+                if (bad) word = 0;
+            }
+            if (any) keys |= 1U << (8 * (i / 2) + 2 * t + i % 2);
+        }
+#pragma unroll
+        for (int offset = kWarp / 2; offset > 0; offset /= 2) keys |= __shfl_xor_sync(kAll, keys, offset);
+        return keys;
+    }
+};
+
+// The first of the two dimensions that a lane's row tile holds.
+template <int kDim>
+__device__ __forceinline__ int dimension_of(int tile, int g) {
+    constexpr int kLeft = kDim % 64 / 8;
+    if (tile < kDim / 64 * 4) return 64 * (tile / 4) + 8 * g + 2 * (tile % 4);
+    return kDim / 64 * 64 + kLeft * g + 2 * (tile - kDim / 64 * 4);
+}
+
+// q's columns as B fragments in shared memory, [column tile][part][…], scaled so that the largest element of
+// a column lies in [0.5, 1); `factor` undoes it. A warp has column g = warp of each tile.
+template <Kind kKind, int kDim, int kTiles>
+__device__ void stage_queries(const FewArgs& f, const Unit& u, std::uint8_t* shared, float* factor) {
+    using S = Shape<kKind, kDim>;
+    constexpr int kLoads = (kDim + 127) / 128;
+    const int g = threadIdx.x / kWarp;
+    const int lane = threadIdx.x % kWarp;
+    float4 q[kTiles][kLoads];
+#pragma unroll
+    for (int n = 0; n < kTiles; ++n) {
+        const std::int32_t column = u.first + 8 * n + g;
+        const std::int32_t row = column / u.group;
+        const float* from = f.a.q + (std::int64_t{u.slice.first_row + row} * f.a.heads + u.kv_head * u.group +
+                                     column % u.group) *
+                                        kDim;
+#pragma unroll
+        for (int r = 0; r < kLoads; ++r) {
+            const int d = 4 * lane + 128 * r;
+            q[n][r] = column < u.columns && d < kDim ? *reinterpret_cast<const float4*>(from + d)
+                                                     : float4{0, 0, 0, 0};
+        }
+    }
+#pragma unroll
+    for (int n = 0; n < kTiles; ++n) {
+        float top = 0;
+#pragma unroll
+        for (int r = 0; r < kLoads; ++r) {
+            float4& v = q[n][r];
+            v = {v.x * f.a.scale, v.y * f.a.scale, v.z * f.a.scale, v.w * f.a.scale};
+            top = fmaxf(top, fmaxf(fmaxf(fabsf(v.x), fabsf(v.y)), fmaxf(fabsf(v.z), fabsf(v.w))));
+        }
+#pragma unroll
+        for (int offset = kWarp / 2; offset > 0; offset /= 2)
+            top = fmaxf(top, __shfl_xor_sync(kAll, top, offset));
+        const PowerOfTwo power(top);
+        if (lane == 0) factor[8 * n + g] = power.up * (f.a.softcap != 0.0F ? 1.0F : kLog2e);
+#pragma unroll
+        for (int r = 0; r < kLoads; ++r) {
+            const int d = 4 * lane + 128 * r;
+            if (d >= kDim) continue;
+            const int left = d - kDim / 32 * 32;
+            const int at = left >= 0 ? kDim / 32 * 512 + (g * 4 + left / 4) * 8
+                                     : d / 32 * 512 + (g * 4 + d % 32 / 8) * 16 + d % 8 / 4 * 8;
+            std::uint32_t low[S::kQueryParts];
+            std::uint32_t high[S::kQueryParts];
+            split<kKind>(q[n][r].x * power.down, q[n][r].y * power.down, low);
+            split<kKind>(q[n][r].z * power.down, q[n][r].w * power.down, high);
+#pragma unroll
+            for (int p = 0; p < S::kQueryParts; ++p)
+                *reinterpret_cast<uint2*>(shared + (n * S::kQueryParts + p) * kDim * 16 + at) = {low[p],
+                                                                                                 high[p]};
+        }
+    }
+}
+
+// Two rows' dimensions of two columns to where they belong.
+template <int kDim>
+__device__ __forceinline__ void write_out(const FewArgs& f, const Unit& u, int n, int tile, int lane,
+                                          float4 v, float sum0, float sum1) {
+    const int d = dimension_of<kDim>(tile, lane / 4);
+#pragma unroll
+    for (int b = 0; b < 2; ++b) {
+        const std::int32_t column = u.first + 8 * n + 2 * (lane % 4) + b;
+        if (column >= u.columns) continue;
+        const float sum = b == 0 ? sum0 : sum1;
+        float* to = f.a.out + (std::int64_t{u.slice.first_row + column / u.group} * f.a.heads +
+                               u.kv_head * u.group + column % u.group) *
+                                  kDim;
+        *reinterpret_cast<float2*>(to + d) =
+            b == 0 ? float2{v.x / sum, v.z / sum} : float2{v.y / sum, v.w / sum};
+    }
+}
+
+// Shared memory of a block.
+template <Kind kKind, int kDim, int kTiles>
+struct Room {
+    using S = Shape<kKind, kDim>;
+    static constexpr int kColumns = 8 * kTiles;
+    static constexpr int kItems = kTiles * S::kSteps * kWarp;  // float4 of one block's Oᵀ
+    static constexpr int kQueries = kTiles * S::kQueryParts * kDim * 16;
+    static constexpr int kMerge = kWarps * S::kPhase * kWarp * 16;
+    static constexpr int kFirst = kQueries > kMerge ? kQueries : kMerge;  // q, then the warps' sums
+    static constexpr int kTotal =
+        kFirst + kItems * 16 + kColumns * 8 + kColumns * 4 + 2 * kWarps * kColumns * 4;
+};
+
+template <Kind kKind, int kDim, int kTiles>
+constexpr int blocks_at_once() {
+    return kTiles == 1 && kDim <= 128 && kKind != Kind::F32 ? 2 : 1;
+}
+
+template <Kind kKind, int kDim, int kTiles>
+__global__ void __launch_bounds__(kThreads, blocks_at_once<kKind, kDim, kTiles>()) few_kernel(FewArgs f) {
+    using S = Shape<kKind, kDim>;
+    using R = Room<kKind, kDim, kTiles>;
+    constexpr int kColumns = R::kColumns;
+    // Values are loaded when the keys' registers are free, where there are not enough for both.
+    constexpr bool kLate = kDim * S::kBytes * (kTiles == 4 ? 2 : 1) > 256;
+    extern __shared__ __align__(16) std::uint8_t memory[];
+    auto* const merge = reinterpret_cast<float4*>(memory);
+    auto* const result = reinterpret_cast<float4*>(memory + R::kFirst);
+    auto* const result_top = reinterpret_cast<float2*>(result + R::kItems);
+    auto* const factor = reinterpret_cast<float*>(result_top + kColumns);
+    float* const tops = factor + kColumns;         // [warp][column]
+    float* const sums = tops + kWarps * kColumns;  // [warp][column]
+
+    let_next_start();
+    const Unit u = unit_of<kColumns>(f);
+    const auto split_index = static_cast<std::int32_t>(blockIdx.x);
+    const std::int32_t rank = split_index % f.cluster;
+    const std::int32_t cluster = split_index / f.cluster;
+    const bool direct = u.blocks == 1;
+    if (u.empty || cluster >= u.clusters || (direct && split_index > 0)) {
+        // The next kernel counts on this one to have waited for the one before.
+        wait_for_previous();
+        return;
+    }
+    const int warp = threadIdx.x / kWarp;
+    const int lane = threadIdx.x % kWarp;
+    const int g = lane / 4;
+    const int t = lane % 4;
+    const std::int32_t first_tile = split_index * u.per;
+    const std::int32_t end_tile = min(u.tiles, first_tile + u.per);
+
+    const std::int32_t octets = f.a.kv.block_size / 8;
+    const std::int64_t row_bytes = std::int64_t{kDim} * S::kBytes;
+    const std::int64_t plane = std::int64_t{f.a.kv.blocks} * f.a.kv.kv_heads * f.a.kv.block_size * row_bytes;
+    const std::uint8_t* const base = f.a.kv.base + std::int64_t{f.a.layer} * 2 * plane;
+    const std::int32_t* const table = f.step.tables + u.slice.first_block;
+    // Eight keys that start at a multiple of eight lie in one block of the cache.
+    const auto octet_at = [&](std::int32_t key) -> const std::uint8_t* {
+        if (key >= u.to || key + 8 <= u.from) return base;
+        const std::int32_t o = key / 8;
+        const std::int32_t block = table[o / octets];
+        return base +
+               ((std::int64_t{block} * f.a.kv.kv_heads + u.kv_head) * f.a.kv.block_size + o % octets * 8) *
+                   row_bytes;
+    };
+
+    Tile<kKind, kDim> tile;
+    const std::uint8_t* octet[2];
+    float acc[S::kSteps][kTiles][4] = {};
+    float top[kTiles][2];
+    float sum[kTiles][2] = {};
+#pragma unroll
+    for (int n = 0; n < kTiles; ++n) top[n][0] = top[n][1] = -INFINITY;
+
+    std::int32_t i = first_tile + warp;
+    std::int32_t first = (u.first_tile + i) * kTile;
+    // Keys of earlier steps can be read while the kernel before this one still runs.
+    if (i >= end_tile || first + kTile > u.slice.start) wait_for_previous();
+    if (i < end_tile) {
+        octet[0] = octet_at(first);
+        octet[1] = octet_at(first + 8);
+        tile.load_keys(octet, first, u.from, u.to, g, t);
+        if constexpr (!kLate) tile.load_values(octet, plane, first, u.from, u.to, g, t);
+    }
+    wait_for_previous();
+    stage_queries<kKind, kDim, kTiles>(f, u, memory, factor);
+    __syncthreads();
+
+    while (i < end_tile) {
+        // Scores, [keys g, g + 8][columns 2t, 2t + 1].
+        float s[kTiles][4] = {};
+        float small[kTiles][4] = {};
+#pragma unroll
+        for (int step = 0; step < S::kSteps; ++step) {
+            std::uint32_t a[S::kKeyParts][4];
+            tile.key_fragment(step, a);
+#pragma unroll
+            for (int n = 0; n < kTiles; ++n) {
+#pragma unroll
+                for (int p = 0; p < S::kQueryParts; ++p) {
+                    const std::uint8_t* q = memory + (n * S::kQueryParts + p) * kDim * 16;
+                    const uint2 b = *reinterpret_cast<const uint2*>(
+                        step < kDim / 32 * 2 ? q + step / 2 * 512 + lane * 16 + step % 2 * 8
+                                             : q + kDim / 32 * 512 + lane * 8);
+#pragma unroll
+                    for (int r = 0; r < S::kKeyParts && r + p < S::kOrder; ++r)
+                        mma<kKind>(r + p == 0 ? s[n] : small[n], a[r], b.x, b.y);
+                }
+            }
+        }
+        if constexpr (kLate) tile.load_values(octet, plane, first, u.from, u.to, g, t);
+        const bool masked = first + kTile > u.slice.start + u.row_low + 1 ||
+                            (f.a.window > 0 && first < u.slice.start + u.row_high + 1 - f.a.window);
+        std::uint32_t unfit_keys = 0;
+        if (masked && u.row_low < u.row_high) unfit_keys = tile.take_unfit(t);
+        bool higher = false;
+        float weight[kTiles][2];  // of what was summed before
+#pragma unroll
+        for (int n = 0; n < kTiles; ++n) {
+#pragma unroll
+            for (int b = 0; b < 2; ++b) {
+                const float up = factor[8 * n + 2 * t + b];
+                const std::int32_t row = min(u.first + 8 * n + 2 * t + b, u.columns - 1) / u.group;
+                const std::int32_t last = u.slice.start + row;
+                const std::int32_t before = f.a.window > 0 ? last - f.a.window : -1;
+                float best = top[n][b];
+#pragma unroll
+                for (int h = 0; h < 2; ++h) {
+                    float& v = s[n][2 * h + b];
+                    v = (v + small[n][2 * h + b]) * up;
+                    if (f.a.softcap != 0.0F) v = f.a.softcap * kLog2e * tanhf(v / f.a.softcap);
+                    if (masked) {
+                        const std::int32_t key = first + 8 * h + g;
+                        if (key > last || key <= before)
+                            v = -INFINITY;
+                        else if ((unfit_keys >> (8 * h + g) & 1U) != 0)
+                            sum[n][b] = NAN;
+                    }
+                    best = fmaxf(best, v);
+                }
+#pragma unroll
+                for (int offset = 4; offset < kWarp; offset *= 2)
+                    best = fmaxf(best, __shfl_xor_sync(kAll, best, offset));
+                weight[n][b] = weight_of(top[n][b], best);
+                higher = higher || best > top[n][b];
+                top[n][b] = best;
+                // A NaN score does not show in the maximum; the exponential keeps it.
+                const float less = best == -INFINITY ? 0.0F : best;
+                sum[n][b] *= weight[n][b];
+#pragma unroll
+                for (int h = 0; h < 2; ++h) {
+                    float& v = s[n][2 * h + b];
+                    v = exp2_fast(v - less);
+                    sum[n][b] += v;
+                }
+            }
+        }
+        if (__any_sync(kAll, higher)) {
+#pragma unroll
+            for (int j = 0; j < S::kSteps; ++j)
+#pragma unroll
+                for (int n = 0; n < kTiles; ++n)
+#pragma unroll
+                    for (int k = 0; k < 4; ++k) acc[j][n][k] *= weight[n][k % 2];
+        }
+        std::uint32_t p[kTiles][S::kWeightParts][2];
+#pragma unroll
+        for (int n = 0; n < kTiles; ++n) {
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                std::uint32_t parts[S::kWeightParts];
+                split<kKind>(s[n][2 * h], s[n][2 * h + 1], parts);
+#pragma unroll
+                for (int r = 0; r < S::kWeightParts; ++r) p[n][r][h] = transposed(parts[r]);
+            }
+        }
+#pragma unroll
+        for (int j = 0; j < S::kSteps; ++j) {
+            std::uint32_t a[S::kKeyParts][4];
+            tile.value_fragment(j, a);
+#pragma unroll
+            for (int n = 0; n < kTiles; ++n)
+#pragma unroll
+                for (int w = 0; w < S::kWeightParts; ++w)
+#pragma unroll
+                    for (int r = 0; r < S::kKeyParts && r + w < 3; ++r)
+                        mma<kKind>(acc[j][n], a[r], p[n][w][0], p[n][w][1]);
+        }
+        i += kWarps;
+        if (i >= end_tile) break;
+        first = (u.first_tile + i) * kTile;
+        octet[0] = octet_at(first);
+        octet[1] = octet_at(first + 8);
+        tile.load_keys(octet, first, u.from, u.to, g, t);
+        if constexpr (!kLate) tile.load_values(octet, plane, first, u.from, u.to, g, t);
+    }
+
+    // The warps' softmaxes into one.
+#pragma unroll
+    for (int n = 0; n < kTiles; ++n) {
+#pragma unroll
+        for (int b = 0; b < 2; ++b) {
+#pragma unroll
+            for (int offset = 4; offset < kWarp; offset *= 2)
+                sum[n][b] += __shfl_xor_sync(kAll, sum[n][b], offset);
+            if (g == 0) {
+                tops[warp * kColumns + 8 * n + 2 * t + b] = top[n][b];
+                sums[warp * kColumns + 8 * n + 2 * t + b] = sum[n][b];
+            }
+        }
+    }
+    const int warps = max(0, min(kWarps, end_tile - first_tile));  // that saw keys
+#pragma unroll
+    for (int n = 0; n < kTiles; ++n) {
+#pragma unroll
+        for (int phase = 0; phase < S::kSteps / S::kPhase; ++phase) {
+            __syncthreads();
+            if (warp < warps) {
+#pragma unroll
+                for (int j = 0; j < S::kPhase; ++j) {
+                    const float(&v)[4] = acc[phase * S::kPhase + j][n];
+                    merge[(warp * S::kPhase + j) * kWarp + lane] = {v[0], v[1], v[2], v[3]};
+                }
+            }
+            __syncthreads();
+            for (int j = warp; j < S::kPhase; j += kWarps) {
+                const int column = 8 * n + 2 * t;
+                float best0 = -INFINITY;
+                float best1 = -INFINITY;
+                for (int w = 0; w < warps; ++w) {
+                    best0 = fmaxf(best0, tops[w * kColumns + column]);
+                    best1 = fmaxf(best1, tops[w * kColumns + column + 1]);
+                }
+                float4 all = {0, 0, 0, 0};
+                float sum0 = 0;
+                float sum1 = 0;
+                for (int w = 0; w < warps; ++w) {
+                    const float w0 = weight_of(tops[w * kColumns + column], best0);
+                    const float w1 = weight_of(tops[w * kColumns + column + 1], best1);
+                    const float4 v = merge[(w * S::kPhase + j) * kWarp + lane];
+                    all.x = fmaf(v.x, w0, all.x);
+                    all.y = fmaf(v.y, w1, all.y);
+                    all.z = fmaf(v.z, w0, all.z);
+                    all.w = fmaf(v.w, w1, all.w);
+                    sum0 = fmaf(sums[w * kColumns + column], w0, sum0);
+                    sum1 = fmaf(sums[w * kColumns + column + 1], w1, sum1);
+                }
+                const int row_tile = phase * S::kPhase + j;
+                if (direct) {
+                    write_out<kDim>(f, u, n, row_tile, lane, all, sum0, sum1);
+                } else {
+                    result[(n * S::kSteps + row_tile) * kWarp + lane] = all;
+                    if (phase == 0 && j == 0 && g == 0) {
+                        result_top[column] = {best0, sum0};
+                        result_top[column + 1] = {best1, sum1};
+                    }
+                }
+            }
+        }
+    }
+    if (direct) return;
+
+    // The cluster's blocks into one: each takes a share of the sums.
+    __syncthreads();
+    cluster_barrier();
+    const std::int32_t blocks = min(f.cluster, u.blocks - cluster * f.cluster);
+    const std::int32_t share = (R::kItems + f.cluster - 1) / f.cluster;
+    const std::int32_t end = min(R::kItems, (rank + 1) * share);
+    for (std::int32_t item = rank * share + static_cast<std::int32_t>(threadIdx.x); item < end;
+         item += kThreads) {
+        const int row_tile = item / kWarp % S::kSteps;
+        const int n = item / kWarp / S::kSteps;
+        const int column = 8 * n + 2 * (item % 4);
+        float4 part[kMostCluster];
+        float4 part_top[kMostCluster];
+        float best0 = -INFINITY;
+        float best1 = -INFINITY;
+#pragma unroll
+        for (int b = 0; b < kMostCluster; ++b) {
+            if (b >= blocks) break;
+            part_top[b] = load_shared4(in_block(result_top + column, b));
+            part[b] = load_shared4(in_block(result + item, b));
+        }
+#pragma unroll
+        for (int b = 0; b < kMostCluster; ++b) {
+            if (b >= blocks) break;
+            best0 = fmaxf(best0, part_top[b].x);
+            best1 = fmaxf(best1, part_top[b].z);
+        }
+        float4 all = {0, 0, 0, 0};
+        float sum0 = 0;
+        float sum1 = 0;
+#pragma unroll
+        for (int b = 0; b < kMostCluster; ++b) {
+            if (b >= blocks) break;
+            const float w0 = weight_of(part_top[b].x, best0);
+            const float w1 = weight_of(part_top[b].z, best1);
+            all.x = fmaf(part[b].x, w0, all.x);
+            all.y = fmaf(part[b].y, w1, all.y);
+            all.z = fmaf(part[b].z, w0, all.z);
+            all.w = fmaf(part[b].w, w1, all.w);
+            sum0 = fmaf(part_top[b].y, w0, sum0);
+            sum1 = fmaf(part_top[b].w, w1, sum1);
+        }
+        if (u.clusters == 1) {
+            write_out<kDim>(f, u, n, row_tile, item % kWarp, all, sum0, sum1);
+        } else {
+            const std::int64_t place = std::int64_t{unit_index()} * f.clusters + cluster;
+            f.partial[place * R::kItems + item] = all;
+            if (row_tile == 0 && item % kWarp < 4) {
+                f.partial_top[place * kColumns + column] = {best0, sum0};
+                f.partial_top[place * kColumns + column + 1] = {best1, sum1};
+            }
+        }
+    }
+    cluster_barrier();  // nobody leaves whose sums are being read
+}
+
+// The clusters' softmaxes into one, a block a unit.
+template <Kind kKind, int kDim, int kTiles>
+__global__ void __launch_bounds__(kThreads) merge_kernel(FewArgs f) {
+    using S = Shape<kKind, kDim>;
+    using R = Room<kKind, kDim, kTiles>;
+    let_next_start();
+    const Unit u = unit_of<R::kColumns>(f);
+    wait_for_previous();
+    if (u.empty || u.clusters == 1) return;
+    const std::int64_t place = std::int64_t{unit_index()} * f.clusters;
+    const auto item = static_cast<int>(blockIdx.x * kThreads + threadIdx.x);
+    if (item >= R::kItems) return;
+    const int n = item / kWarp / S::kSteps;
+    const int column = 8 * n + 2 * (item % 4);
+    const float4* tops = reinterpret_cast<const float4*>(f.partial_top + place * R::kColumns + column);
+    const float4* parts = f.partial + place * R::kItems + item;
+    // One pass: what was summed before is scaled when a higher maximum comes.
+    float4 all = {0, 0, 0, 0};
+    float best0 = -INFINITY;
+    float best1 = -INFINITY;
+    float sum0 = 0;
+    float sum1 = 0;
+#pragma unroll 4
+    for (int c = 0; c < u.clusters; ++c) {
+        const float4 top = tops[c * (R::kColumns / 2)];
+        const float4 v = parts[c * R::kItems];
+        const float next0 = fmaxf(best0, top.x);
+        const float next1 = fmaxf(best1, top.z);
+        const float old0 = weight_of(best0, next0);
+        const float old1 = weight_of(best1, next1);
+        const float w0 = weight_of(top.x, next0);
+        const float w1 = weight_of(top.z, next1);
+        all.x = fmaf(v.x, w0, all.x * old0);
+        all.y = fmaf(v.y, w1, all.y * old1);
+        all.z = fmaf(v.z, w0, all.z * old0);
+        all.w = fmaf(v.w, w1, all.w * old1);
+        sum0 = fmaf(top.y, w0, sum0 * old0);
+        sum1 = fmaf(top.w, w1, sum1 * old1);
+        best0 = next0;
+        best1 = next1;
+    }
+    write_out<kDim>(f, u, n, item / kWarp % S::kSteps, item % kWarp, all, sum0, sum1);
+}
+
+template <Kind kKind, int kDim, int kTiles>
+bool launch(const AttentionView& a, const StepView& step, const AttentionPlan& plan, RowRange range,
+            WorkView work, cudaStream_t stream) {
+    using R = Room<kKind, kDim, kTiles>;
+    const Gpu& gpu = current_gpu();
+    if (R::kTotal > gpu.shared) return false;
+    FewArgs f{a, step, range};
+    const std::int32_t group = a.heads / a.kv.kv_heads;
+    const std::int32_t columns = std::min(plan.most_rows, range.most) * group;
+    f.chunks = (columns + R::kColumns - 1) / R::kColumns;
+    const std::int64_t units = std::int64_t{plan.sequences} * a.kv.kv_heads * f.chunks;
+    if (plan.sequences > 65535 || std::int64_t{a.kv.kv_heads} * f.chunks > 65535) return false;
+
+    // As many blocks as run at once, and none without a tile for each of its warps.
+    const std::int64_t at_once = std::int64_t{gpu.multiprocessors} * blocks_at_once<kKind, kDim, kTiles>();
+    const std::int32_t longest =
+        a.window > 0 ? std::min(plan.longest, a.window + plan.most_rows) : plan.longest;
+    const std::int64_t useful = longest / (kTile * kWarps) + 1;
+    const auto splits =
+        static_cast<std::int32_t>(std::max<std::int64_t>(1, std::min(at_once / units, useful)));
+    constexpr std::uint64_t kUnitBytes = R::kItems * sizeof(float4) + R::kColumns * sizeof(float2);
+    const auto room = static_cast<std::int32_t>(
+        std::min<std::uint64_t>(kMostClusters, work.size / (static_cast<std::uint64_t>(units) * kUnitBytes)));
+    if (gpu.major >= 9) f.cluster = std::min(splits, kMostCluster);
+    if (splits > f.cluster && (longest > kOneCluster || f.cluster == 1))
+        f.clusters = std::max(1, std::min(splits / f.cluster, room));
+    f.partial = reinterpret_cast<float4*>(work.data);
+    f.partial_top = reinterpret_cast<float2*>(f.partial + units * f.clusters * R::kItems);
+
+    if constexpr (R::kTotal > 48 * 1024) {
+        if (cudaFuncSetAttribute(few_kernel<kKind, kDim, kTiles>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 R::kTotal) != cudaSuccess)
+            return false;
+    }
+    cudaLaunchAttribute attributes[2];
+    cudaLaunchConfig_t config{};
+    config.blockDim = dim3(kThreads);
+    config.stream = stream;
+    config.attrs = attributes;
+    if (gpu.major >= 9) {
+        attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attributes[0].val.programmaticStreamSerializationAllowed = 1;
+        config.numAttrs = 1;
+        if (f.cluster > 1) {
+            attributes[1].id = cudaLaunchAttributeClusterDimension;
+            attributes[1].val.clusterDim = {static_cast<unsigned>(f.cluster), 1, 1};
+            config.numAttrs = 2;
+        }
+    }
+    const auto heads = static_cast<unsigned>(a.kv.kv_heads * f.chunks);
+    const auto sequences = static_cast<unsigned>(plan.sequences);
+    config.gridDim = dim3(static_cast<unsigned>(f.cluster * f.clusters), heads, sequences);
+    config.dynamicSmemBytes = R::kTotal;
+    cudaLaunchKernelEx(&config, few_kernel<kKind, kDim, kTiles>, f);
+    if (f.clusters > 1) {
+        config.gridDim = dim3((R::kItems + kThreads - 1) / kThreads, heads, sequences);
+        config.dynamicSmemBytes = 0;
+        config.numAttrs = std::min(config.numAttrs, 1U);
+        cudaLaunchKernelEx(&config, merge_kernel<kKind, kDim, kTiles>, f);
+    }
+    return true;
+}
+
+template <Kind kKind, int kDim>
+bool for_columns(const AttentionView& a, const StepView& step, const AttentionPlan& plan, RowRange range,
+                 WorkView work, cudaStream_t stream) {
+    const std::int32_t columns = std::min(plan.most_rows, range.most) * (a.heads / a.kv.kv_heads);
+    constexpr bool kWide = kDim * Shape<kKind, kDim>::kBytes > 256;  // too many registers for four tiles
+    if constexpr (!kWide) {
+        if (columns > 16 && launch<kKind, kDim, 4>(a, step, plan, range, work, stream)) return true;
+    }
+    if constexpr (!(kKind == Kind::F32 && kDim == 256)) {
+        if (columns > 8 && launch<kKind, kDim, 2>(a, step, plan, range, work, stream)) return true;
+    }
+    return launch<kKind, kDim, 1>(a, step, plan, range, work, stream);
+}
+
+template <Kind kKind>
+bool few_of(const AttentionView& a, const StepView& step, const AttentionPlan& plan, RowRange range,
+            WorkView work, cudaStream_t stream) {
+    switch (a.kv.head_dim) {
+        case 64: return for_columns<kKind, 64>(a, step, plan, range, work, stream);
+        case 80: return for_columns<kKind, 80>(a, step, plan, range, work, stream);
+        case 96: return for_columns<kKind, 96>(a, step, plan, range, work, stream);
+        case 128: return for_columns<kKind, 128>(a, step, plan, range, work, stream);
+        case 256: return for_columns<kKind, 256>(a, step, plan, range, work, stream);
+        default: return false;
+    }
+}
+
+}  // namespace vitrine::cuda::attention

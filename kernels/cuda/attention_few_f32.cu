@@ -1,0 +1,8 @@
+#include "kernels/cuda/attention_few.cuh"
+
+namespace vitrine::cuda::attention {
+
+template bool few_of<Kind::F32>(const AttentionView& a, const StepView& step, const AttentionPlan& plan,
+                                RowRange range, WorkView work, cudaStream_t stream);
+
+}  // namespace vitrine::cuda::attention
