@@ -107,30 +107,50 @@ __device__ float inverse_power(float v) {
     return ldexpf(1.0F, -max(-100, min(100, ilogbf(v))));
 }
 
-template <class T, bool kWhole>
+// Rows are gone through in passes of kChunks eights a thread; a pass stays in registers until the next, so a
+// row of one pass is read once.
+__device__ std::int32_t eight_at(int chunk) {
+    return static_cast<std::int32_t>(chunk * blockDim.x + threadIdx.x) * kEight;
+}
+
+template <class T, int kChunks, bool kWhole>
 __global__ void normalise_kernel(const float* x, const std::int32_t* picked, std::int32_t n,
                                  const float* weight, float eps, T* out, std::int64_t stride, float* alpha) {
     const std::int64_t row = picked != nullptr ? picked[blockIdx.x] : static_cast<std::int32_t>(blockIdx.x);
     const float* from = x + row * n;
     T* to = out + blockIdx.x * stride;
-    const auto step = static_cast<std::int32_t>(blockDim.x) * kEight;
-    const std::int32_t begin = static_cast<std::int32_t>(threadIdx.x) * kEight;
+    float v[kChunks][kEight];
+    float w[kChunks][kEight];
+    const auto load = [&](std::int32_t begin) {
+#pragma unroll
+        for (int c = 0; c < kChunks; ++c) {
+            const std::int32_t i = begin + eight_at(c);
+            if (i < n) {
+                load_eight<kWhole>(from, i, n, v[c]);
+                load_eight<kWhole>(weight, i, n, w[c]);
+            } else {
+#pragma unroll
+                for (int j = 0; j < kEight; ++j) v[c][j] = w[c][j] = 0;
+            }
+        }
+    };
+    const std::int32_t in_pass = static_cast<std::int32_t>(blockDim.x) * kChunks * kEight;
     float squares = 0;
     float top = 0;
-    for (std::int32_t i = begin; i < n; i += step) {
-        float v[kEight];
-        float w[kEight];
-        load_eight<kWhole>(from, i, n, v);
-        load_eight<kWhole>(weight, i, n, w);
+    for (std::int32_t begin = 0; begin < n; begin += in_pass) {
+        load(begin);
 #pragma unroll
-        for (int j = 0; j < kEight; ++j) {
-            squares = fmaf(v[j], v[j], squares);
-            top = fmaxf(top, fabsf(w[j]));
+        for (int c = 0; c < kChunks; ++c) {
+#pragma unroll
+            for (int j = 0; j < kEight; ++j) {
+                squares = fmaf(v[c][j], v[c][j], squares);
+                top = fmaxf(top, fabsf(w[c][j]));
+            }
         }
     }
     const float factor = 1.0F / sqrtf(over_block<Sum>(squares) / static_cast<float>(n) + eps);
     float power = 1;
-    if constexpr (sizeof(T) == sizeof(__half) && !std::is_same_v<T, __nv_bfloat16>) {
+    if constexpr (!std::is_same_v<T, __nv_bfloat16>) {
         // A normalised row is at most √n long, and each number grows at most by the largest weight.
         const float bound = sqrtf(static_cast<float>(n)) * over_block<Largest>(top) * (2.0F / kLongest);
         power = inverse_power(bound);
@@ -139,14 +159,17 @@ __global__ void normalise_kernel(const float* x, const std::int32_t* picked, std
         alpha[0] = 1.0F / power;
         alpha[1] = 0;
     }
-    for (std::int32_t i = begin; i < n; i += step) {
-        float v[kEight];
-        float w[kEight];
-        load_eight<kWhole>(from, i, n, v);
-        load_eight<kWhole>(weight, i, n, w);
+    // Backwards: what was read last is still in registers.
+    const std::int32_t last = (n - 1) / in_pass * in_pass;
+    for (std::int32_t begin = last; begin >= 0; begin -= in_pass) {
+        if (begin != last) load(begin);
 #pragma unroll
-        for (int j = 0; j < kEight; ++j) v[j] = v[j] * factor * w[j];
-        store_eight(to, i, v, power);
+        for (int c = 0; c < kChunks; ++c) {
+            if (begin + eight_at(c) >= n) continue;
+#pragma unroll
+            for (int j = 0; j < kEight; ++j) v[c][j] = v[c][j] * factor * w[c][j];
+            store_eight(to, begin + eight_at(c), v[c], power);
+        }
     }
 }
 
@@ -169,27 +192,51 @@ __device__ void prepare_residual(const Residual& r, float power) {
         row[i] = (row[i] + (r.bias != nullptr ? r.bias[i] : 0.0F)) * power;
 }
 
-template <class T, bool kWhole>
+// A block a row: `load` gives the eight numbers at a place, which are searched for the largest and written.
+template <class T, int kChunks, class Load>
+__device__ void scale_and_store(std::int32_t n, T* out, std::int64_t stride, const Residual& residual,
+                                const Load& load) {
+    T* to = out + blockIdx.x * stride;
+    float v[kChunks][kEight];
+    const auto load_pass = [&](std::int32_t begin) {
+#pragma unroll
+        for (int c = 0; c < kChunks; ++c) {
+            if (begin + eight_at(c) < n) {
+                load(begin + eight_at(c), v[c]);
+            } else {
+#pragma unroll
+                for (int j = 0; j < kEight; ++j) v[c][j] = 0;
+            }
+        }
+    };
+    const std::int32_t in_pass = static_cast<std::int32_t>(blockDim.x) * kChunks * kEight;
+    float top = 0;
+    for (std::int32_t begin = 0; begin < n; begin += in_pass) {
+        load_pass(begin);
+#pragma unroll
+        for (int c = 0; c < kChunks; ++c) {
+#pragma unroll
+            for (int j = 0; j < kEight; ++j) top = fmaxf(top, fabsf(v[c][j]));
+        }
+    }
+    const float power = power_for<T>(over_block<Largest>(top));
+    const std::int32_t last = (n - 1) / in_pass * in_pass;
+    for (std::int32_t begin = last; begin >= 0; begin -= in_pass) {
+        if (begin != last) load_pass(begin);
+#pragma unroll
+        for (int c = 0; c < kChunks; ++c)
+            if (begin + eight_at(c) < n) store_eight(to, begin + eight_at(c), v[c], power);
+    }
+    prepare_residual(residual, power);
+}
+
+template <class T, int kChunks, bool kWhole>
 __global__ void narrow_kernel(const float* in, std::int32_t n, T* out, std::int64_t stride,
                               Residual residual) {
     const float* from = in + std::int64_t{blockIdx.x} * n;
-    T* to = out + blockIdx.x * stride;
-    const auto step = static_cast<std::int32_t>(blockDim.x) * kEight;
-    const std::int32_t begin = static_cast<std::int32_t>(threadIdx.x) * kEight;
-    float top = 0;
-    for (std::int32_t i = begin; i < n; i += step) {
-        float v[kEight];
+    scale_and_store<T, kChunks>(n, out, stride, residual, [&](std::int32_t i, float(&v)[kEight]) {
         load_eight<kWhole>(from, i, n, v);
-#pragma unroll
-        for (int j = 0; j < kEight; ++j) top = fmaxf(top, fabsf(v[j]));
-    }
-    const float power = power_for<T>(over_block<Largest>(top));
-    for (std::int32_t i = begin; i < n; i += step) {
-        float v[kEight];
-        load_eight<kWhole>(from, i, n, v);
-        store_eight(to, i, v, power);
-    }
-    prepare_residual(residual, power);
+    });
 }
 
 template <Activation kKind>
@@ -234,52 +281,26 @@ __device__ void gated_eight(const Gate& g, std::int32_t first, float (&v)[kEight
     for (int j = 0; j < kEight; ++j) v[j] = activate<kKind>(v[j]) * up[j];
 }
 
-// A block a row. The products stay in registers between the search for the largest and the writing, kChunks
-// eights a thread; with kChunks 0 they are computed twice.
 template <class T, Activation kKind, int kChunks, bool kWhole>
 __global__ void gate_kernel(Gate g, T* out, std::int64_t stride, Residual residual) {
-    T* to = out + blockIdx.x * stride;
-    const auto step = static_cast<std::int32_t>(blockDim.x) * kEight;
-    const std::int32_t begin = static_cast<std::int32_t>(threadIdx.x) * kEight;
-    float top = 0;
-    if constexpr (kChunks > 0) {
-        float v[kChunks][kEight];
-#pragma unroll
-        for (int c = 0; c < kChunks; ++c) {
-            if (begin + c * step >= g.n) continue;
-            gated_eight<T, kKind, kWhole>(g, begin + c * step, v[c]);
-#pragma unroll
-            for (int j = 0; j < kEight; ++j) top = fmaxf(top, fabsf(v[c][j]));
-        }
-        const float power = power_for<T>(over_block<Largest>(top));
-#pragma unroll
-        for (int c = 0; c < kChunks; ++c)
-            if (begin + c * step < g.n) store_eight(to, begin + c * step, v[c], power);
-        prepare_residual(residual, power);
-    } else {
-        float v[kEight];
-        for (std::int32_t i = begin; i < g.n; i += step) {
-            gated_eight<T, kKind, kWhole>(g, i, v);
-#pragma unroll
-            for (int j = 0; j < kEight; ++j) top = fmaxf(top, fabsf(v[j]));
-        }
-        const float power = power_for<T>(over_block<Largest>(top));
-        for (std::int32_t i = begin; i < g.n; i += step) {
-            gated_eight<T, kKind, kWhole>(g, i, v);
-            store_eight(to, i, v, power);
-        }
-        prepare_residual(residual, power);
-    }
+    scale_and_store<T, kChunks>(g.n, out, stride, residual, [&](std::int32_t i, float(&v)[kEight]) {
+        gated_eight<T, kKind, kWhole>(g, i, v);
+    });
 }
 
-// A warp a row; nearly always there is nothing to do.
+constexpr std::int32_t kFinishRows = 8;  // of a block
+
+// Nearly always there is nothing to do.
 __global__ void finish_kernel(Residual r, std::int32_t rows) {
-    const auto row = static_cast<std::int32_t>(blockIdx.x * (blockDim.x / kWarp) + threadIdx.x / kWarp);
-    if (row >= rows) return;
-    const float inverse = r.inverse[row];
-    if (inverse == 1.0F) return;
-    float* x = r.x + std::int64_t{row} * r.n;
-    for (auto i = static_cast<std::int32_t>(threadIdx.x % kWarp); i < r.n; i += kWarp) x[i] *= inverse;
+    const std::int32_t first = static_cast<std::int32_t>(blockIdx.x) * kFinishRows;
+    for (std::int32_t row = first; row < min(first + kFinishRows, rows); ++row) {
+        const float inverse = r.inverse[row];
+        if (inverse == 1.0F) continue;
+        float* x = r.x + std::int64_t{row} * r.n;
+        for (auto i = static_cast<std::int32_t>(threadIdx.x); i < r.n;
+             i += static_cast<std::int32_t>(blockDim.x))
+            x[i] *= inverse;
+    }
 }
 
 template <bool kWhole>
@@ -335,9 +356,124 @@ __device__ void store_pair(const KvView& kv, std::int64_t index, float2 v) {
 
 constexpr int kHeadWarps = 8;
 
-// A warp a row and head: query heads, then key heads, then value heads.
-__global__ void heads_kernel(HeadsArgs a, std::int64_t stride, const float* bq, const float* bk,
-                             const float* bv, StepView step) {
+// Of a row and head: where its numbers come from and go.
+struct HeadPlace {
+    const float* y;
+    const float* bias;  // or null
+    const float* norm;  // or null
+    float* q;           // or null: into the cache
+    std::int64_t cache;
+    bool turned;
+};
+
+__device__ HeadPlace head_place(const HeadsArgs& a, std::int64_t stride, const float* bq, const float* bk,
+                                const float* bv, const StepView& step, std::int32_t r, std::int32_t h) {
+    const std::int32_t c = a.kv.head_dim;
+    const bool is_q = h < a.heads;
+    const bool is_v = h >= a.heads + a.kv.kv_heads;
+    const std::int32_t head = is_q ? h : is_v ? h - a.heads - a.kv.kv_heads : h - a.heads;
+    const float* bias = is_q ? bq : is_v ? bv : bk;
+    HeadPlace p{};
+    p.y = a.y + r * stride + std::int64_t{h} * c;
+    p.bias = bias != nullptr ? bias + head * c : nullptr;
+    p.norm = is_v ? nullptr : is_q ? a.q_norm : a.k_norm;
+    p.turned = !is_v;
+    if (is_q) {
+        p.q = a.q + (std::int64_t{r} * a.heads + h) * c;
+        return p;
+    }
+    const SliceView slice = step.slices[step.row_slice[r]];
+    const std::int32_t slot = slice.start + r - slice.first_row;
+    const std::int32_t block = step.tables[slice.first_block + slot / a.kv.block_size];
+    const std::int64_t plane = std::int64_t{a.layer} * 2 + (is_v ? 1 : 0);
+    const std::int64_t panel = (plane * a.kv.blocks + block) * a.kv.kv_heads + head;
+    p.cache = (panel * a.kv.block_size + slot % a.kv.block_size) * c;
+    return p;
+}
+
+// Two neighbours, the first at an even place.
+__device__ float2 load_pair(const HeadPlace& p, std::int32_t i) {
+    float2 v = *reinterpret_cast<const float2*>(p.y + i);
+    if (p.bias != nullptr) {
+        v.x += p.bias[i];
+        v.y += p.bias[i + 1];
+    }
+    return v;
+}
+__device__ void store_pair(const KvView& kv, const HeadPlace& p, std::int32_t i, float2 v) {
+    if (p.q != nullptr) {
+        *reinterpret_cast<float2*>(p.q + i) = v;
+        return;
+    }
+    const std::int64_t at = (p.cache + i) / 2;
+    if (kv.dtype == DType::F32)
+        reinterpret_cast<float2*>(kv.base)[at] = v;
+    else
+        reinterpret_cast<std::uint32_t*>(kv.base)[at] =
+            kv.dtype == DType::F16 ? pack<__half>(v.x, v.y) : pack<__nv_bfloat16>(v.x, v.y);
+}
+
+// x·cos − y·sin and y·cos + x·sin, rounded as in the plain operations.
+__device__ void turn(float& x, float& y, float cosine, float sine) {
+    const float first = __fsub_rn(__fmul_rn(x, cosine), __fmul_rn(y, sine));
+    y = __fadd_rn(__fmul_rn(y, cosine), __fmul_rn(x, sine));
+    x = first;
+}
+
+// A warp a row and head: query heads, then key heads, then value heads. A lane takes two rotations at a time:
+// two neighbours here and two there (kHalves), or four in a row. Heads of a multiple of four, rope.half even.
+template <bool kHalves>
+__global__ void __launch_bounds__(kHeadWarps* kWarp)
+    heads_kernel(HeadsArgs a, std::int64_t stride, const float* bq, const float* bk, const float* bv,
+                 StepView step) {
+    const std::int32_t c = a.kv.head_dim;
+    const auto lane = static_cast<std::int32_t>(threadIdx.x % kWarp);
+    const auto r = static_cast<std::int32_t>(blockIdx.y);
+    const auto h = static_cast<std::int32_t>(blockIdx.x * kHeadWarps + threadIdx.x / kWarp);
+    if (h >= a.heads + 2 * a.kv.kv_heads) return;
+    const HeadPlace p = head_place(a, stride, bq, bk, bv, step, r, h);
+    float factor = 1;
+    if (p.norm != nullptr) {
+        float squares = 0;
+        for (std::int32_t i = 2 * lane; i < c; i += 2 * kWarp) {
+            const float2 v = load_pair(p, i);
+            squares = fmaf(v.x, v.x, fmaf(v.y, v.y, squares));
+        }
+        factor = 1.0F / sqrtf(over_warp<Sum>(squares) / static_cast<float>(c) + a.eps);
+    }
+    const auto value = [&](std::int32_t i) {
+        float2 v = load_pair(p, i);
+        if (p.norm != nullptr) {
+            v.x = v.x * factor * p.norm[i];
+            v.y = v.y * factor * p.norm[i + 1];
+        }
+        return v;
+    };
+    const std::int32_t half = p.turned ? a.rope.half : 0;
+    for (std::int32_t i = 2 * lane; i < half; i += 2 * kWarp) {
+        const std::int32_t here = kHalves ? i : 2 * i;
+        const std::int32_t there = kHalves ? half + i : 2 * i + 2;
+        float2 v = value(here);
+        float2 w = value(there);
+        const std::int64_t place = std::int64_t{r} * half + i;
+        const float2 cosine = *reinterpret_cast<const float2*>(a.rope.cosine + place);
+        const float2 sine = *reinterpret_cast<const float2*>(a.rope.sine + place);
+        if constexpr (kHalves) {
+            turn(v.x, w.x, cosine.x, sine.x);
+            turn(v.y, w.y, cosine.y, sine.y);
+        } else {
+            turn(v.x, v.y, cosine.x, sine.x);
+            turn(w.x, w.y, cosine.y, sine.y);
+        }
+        store_pair(a.kv, p, here, v);
+        store_pair(a.kv, p, there, w);
+    }
+    for (std::int32_t i = 2 * half + 2 * lane; i < c; i += 2 * kWarp) store_pair(a.kv, p, i, value(i));
+}
+
+// The same for heads of any even size, through shared memory.
+__global__ void odd_heads_kernel(HeadsArgs a, std::int64_t stride, const float* bq, const float* bk,
+                                 const float* bv, StepView step) {
     extern __shared__ float2 memory[];
     const std::int32_t c = a.kv.head_dim;
     const auto warp = static_cast<std::int32_t>(threadIdx.x / kWarp);
@@ -345,71 +481,33 @@ __global__ void heads_kernel(HeadsArgs a, std::int64_t stride, const float* bq, 
     const auto r = static_cast<std::int32_t>(blockIdx.y);
     const std::int32_t h = static_cast<std::int32_t>(blockIdx.x) * kHeadWarps + warp;
     if (h >= a.heads + 2 * a.kv.kv_heads) return;
-    const bool is_q = h < a.heads;
-    const bool is_v = h >= a.heads + a.kv.kv_heads;
+    const HeadPlace p = head_place(a, stride, bq, bk, bv, step, r, h);
     float2* pairs = memory + warp * (c / 2);
     auto* head = reinterpret_cast<float*>(pairs);
-    const auto* y = reinterpret_cast<const float2*>(a.y + r * stride + std::int64_t{h} * c);
-    const float* bias = is_q ? bq : is_v ? bv : bk;
-    const std::int32_t first = is_q ? h : is_v ? h - a.heads - a.kv.kv_heads : h - a.heads;
+    float squares = 0;
     for (std::int32_t i = lane; i < c / 2; i += kWarp) {
-        float2 v = y[i];
-        if (bias != nullptr) {
-            v.x += bias[first * c + 2 * i];
-            v.y += bias[first * c + 2 * i + 1];
-        }
+        const float2 v = load_pair(p, 2 * i);
+        squares = fmaf(v.x, v.x, fmaf(v.y, v.y, squares));
         pairs[i] = v;
     }
-    __syncwarp();
-    const float* norm = is_v ? nullptr : is_q ? a.q_norm : a.k_norm;
-    if (norm != nullptr) {
-        float squares = 0;
-        for (std::int32_t i = lane; i < c / 2; i += kWarp)
-            squares = fmaf(pairs[i].x, pairs[i].x, fmaf(pairs[i].y, pairs[i].y, squares));
+    if (p.norm != nullptr) {
         const float factor = 1.0F / sqrtf(over_warp<Sum>(squares) / static_cast<float>(c) + a.eps);
         for (std::int32_t i = lane; i < c / 2; i += kWarp) {
-            pairs[i].x *= factor * norm[2 * i];
-            pairs[i].y *= factor * norm[2 * i + 1];
+            pairs[i].x = pairs[i].x * factor * p.norm[2 * i];
+            pairs[i].y = pairs[i].y * factor * p.norm[2 * i + 1];
         }
-        __syncwarp();
     }
-    if (!is_v) {
+    __syncwarp();
+    if (p.turned) {
         const std::int32_t half = a.rope.half;
         const std::int32_t next = a.rope.style == RopeStyle::Halves ? 1 : 2;
         const std::int32_t other = a.rope.style == RopeStyle::Halves ? half : 1;
-        for (std::int32_t i = lane; i < half; i += kWarp) {
-            const float cosine = a.rope.cosine[std::int64_t{r} * half + i];
-            const float sine = a.rope.sine[std::int64_t{r} * half + i];
-            const float p = head[i * next];
-            const float q = head[i * next + other];
-            head[i * next] = __fsub_rn(__fmul_rn(p, cosine), __fmul_rn(q, sine));
-            head[i * next + other] = __fadd_rn(__fmul_rn(q, cosine), __fmul_rn(p, sine));
-        }
+        for (std::int32_t i = lane; i < half; i += kWarp)
+            turn(head[i * next], head[i * next + other], a.rope.cosine[std::int64_t{r} * half + i],
+                 a.rope.sine[std::int64_t{r} * half + i]);
         __syncwarp();
     }
-    if (is_q) {
-        auto* q = reinterpret_cast<float2*>(a.q + (std::int64_t{r} * a.heads + h) * c);
-        for (std::int32_t i = lane; i < c / 2; i += kWarp) q[i] = pairs[i];
-        return;
-    }
-    const SliceView slice = step.slices[step.row_slice[r]];
-    const std::int32_t slot = slice.start + r - slice.first_row;
-    const std::int32_t block = step.tables[slice.first_block + slot / a.kv.block_size];
-    const std::int64_t plane = std::int64_t{a.layer} * 2 + (is_v ? 1 : 0);
-    const std::int64_t panel = (plane * a.kv.blocks + block) * a.kv.kv_heads + first;
-    const std::int64_t to = (panel * a.kv.block_size + slot % a.kv.block_size) * c;
-    for (std::int32_t i = lane; i < c / 2; i += kWarp) store_pair(a.kv, to + 2 * i, pairs[i]);
-}
-
-// Calls f.template operator()<T, kWhole>().
-template <class F>
-void for_number(blas::Number number, bool whole, F&& f) {
-    if (number == blas::Number::F16) {
-        if (whole) return f.template operator()<__half, true>();
-        return f.template operator()<__half, false>();
-    }
-    if (whole) return f.template operator()<__nv_bfloat16, true>();
-    return f.template operator()<__nv_bfloat16, false>();
+    for (std::int32_t i = lane; i < c / 2; i += kWarp) store_pair(a.kv, p, 2 * i, pairs[i]);
 }
 
 // Threads of a block for a row of n numbers.
@@ -418,21 +516,42 @@ unsigned threads_for(std::int32_t n, unsigned most) {
     return std::min(most, (eights + kWarp - 1) / kWarp * kWarp);
 }
 
+// Calls f.template operator()<T, kChunks, kWhole>(threads), such that a row is one pass where it can be.
+template <class F>
+void for_row(blas::Number number, std::int32_t n, unsigned most, F&& f) {
+    const auto eights = static_cast<unsigned>((n + kEight - 1) / kEight);
+    const bool whole = n % kEight == 0;
+    const unsigned needed = (eights + most - 1) / most;
+    const unsigned chunks = !whole || needed <= 1 ? 1 : needed <= 2 ? 2 : 4;
+    const unsigned threads =
+        threads_for(static_cast<std::int32_t>((eights + chunks - 1) / chunks) * kEight, most);
+    const auto with = [&]<class T>() {
+        if (!whole) return f.template operator()<T, 1, false>(threads);
+        switch (chunks) {
+            case 1: return f.template operator()<T, 1, true>(threads);
+            case 2: return f.template operator()<T, 2, true>(threads);
+            default: return f.template operator()<T, 4, true>(threads);
+        }
+    };
+    if (number == blas::Number::F16) return with.template operator()<__half>();
+    return with.template operator()<__nv_bfloat16>();
+}
+
 }  // namespace
 
 void normalise_rows(const float* x, const std::int32_t* picked, std::int32_t rows, std::int32_t n,
                     const float* weight, float eps, blas::Number number, void* out, std::int64_t stride,
                     float* alpha, cudaStream_t stream) {
-    for_number(number, n % kEight == 0, [&]<class T, bool kWhole>() {
-        normalise_kernel<T, kWhole><<<static_cast<unsigned>(rows), threads_for(n, 256), 0, stream>>>(
+    for_row(number, n, 256, [&]<class T, int kChunks, bool kWhole>(unsigned threads) {
+        normalise_kernel<T, kChunks, kWhole><<<static_cast<unsigned>(rows), threads, 0, stream>>>(
             x, picked, n, weight, eps, static_cast<T*>(out), stride, alpha);
     });
 }
 
 void narrow_rows(const float* in, std::int32_t rows, std::int32_t n, blas::Number number, void* out,
                  std::int64_t stride, const Residual& residual, cudaStream_t stream) {
-    for_number(number, n % kEight == 0, [&]<class T, bool kWhole>() {
-        narrow_kernel<T, kWhole><<<static_cast<unsigned>(rows), threads_for(n, 256), 0, stream>>>(
+    for_row(number, n, 256, [&]<class T, int kChunks, bool kWhole>(unsigned threads) {
+        narrow_kernel<T, kChunks, kWhole><<<static_cast<unsigned>(rows), threads, 0, stream>>>(
             in, n, static_cast<T*>(out), stride, residual);
     });
 }
@@ -441,30 +560,21 @@ void gate_rows(const void* gate_up, const float* alpha, std::int32_t rows, std::
                blas::Number number, const float* gate_bias, const float* up_bias, Activation activation,
                void* out, std::int64_t stride, const Residual& residual, cudaStream_t stream) {
     const Gate g{gate_up, alpha, n, gate_bias, up_bias};
-    const unsigned threads = threads_for(n, 512);
-    const auto in_pass = static_cast<std::int32_t>(threads) * kEight;
-    const std::int32_t chunks = n % kEight == 0 ? (n + in_pass - 1) / in_pass : 0;
-    const auto launch = [&]<class T, Activation kKind, int kChunks, bool kWhole>() {
-        gate_kernel<T, kKind, kChunks, kWhole>
-            <<<static_cast<unsigned>(rows), threads, 0, stream>>>(g, static_cast<T*>(out), stride, residual);
-    };
-    const auto with_chunks = [&]<class T, Activation kKind>() {
-        if (n % kEight != 0) return launch.template operator()<T, kKind, 0, false>();
-        if (chunks <= 1) return launch.template operator()<T, kKind, 1, true>();
-        if (chunks <= 2) return launch.template operator()<T, kKind, 2, true>();
-        if (chunks <= 4) return launch.template operator()<T, kKind, 4, true>();
-        return launch.template operator()<T, kKind, 0, true>();
-    };
-    for_number(number, true, [&]<class T, bool>() {
-        if (activation == Activation::SiLU) return with_chunks.template operator()<T, Activation::SiLU>();
-        return with_chunks.template operator()<T, Activation::GeluTanh>();
+    const auto blocks = static_cast<unsigned>(rows);
+    for_row(number, n, 512, [&]<class T, int kChunks, bool kWhole>(unsigned threads) {
+        auto* to = static_cast<T*>(out);
+        if (activation == Activation::SiLU)
+            gate_kernel<T, Activation::SiLU, kChunks, kWhole>
+                <<<blocks, threads, 0, stream>>>(g, to, stride, residual);
+        else
+            gate_kernel<T, Activation::GeluTanh, kChunks, kWhole>
+                <<<blocks, threads, 0, stream>>>(g, to, stride, residual);
     });
 }
 
 void finish_residual(const Residual& residual, std::int32_t rows, cudaStream_t stream) {
-    constexpr unsigned kRows = 8;
-    finish_kernel<<<(static_cast<unsigned>(rows) + kRows - 1) / kRows, kRows * kWarp, 0, stream>>>(residual,
-                                                                                                   rows);
+    const auto blocks = static_cast<unsigned>((rows + kFinishRows - 1) / kFinishRows);
+    finish_kernel<<<blocks, 256, 0, stream>>>(residual, rows);
 }
 
 void add_normalised(const float* y, const float* inverse, std::int32_t rows, std::int32_t n,
@@ -483,9 +593,17 @@ void finish_many_heads(const HeadsArgs& a, std::int64_t stride, const float* bq,
     const std::int32_t heads = a.heads + 2 * a.kv.kv_heads;
     const dim3 grid(static_cast<unsigned>((heads + kHeadWarps - 1) / kHeadWarps),
                     static_cast<unsigned>(step.rows));
-    const std::size_t bytes =
-        std::size_t{kHeadWarps} * static_cast<std::size_t>(a.kv.head_dim) * sizeof(float);
-    heads_kernel<<<grid, kHeadWarps * kWarp, bytes, stream>>>(a, stride, bq, bk, bv, step);
+    constexpr unsigned kThreads = kHeadWarps * kWarp;
+    const bool fours = a.kv.head_dim % 4 == 0 && a.rope.half % 2 == 0;
+    if (fours && a.rope.style == RopeStyle::Halves) {
+        heads_kernel<true><<<grid, kThreads, 0, stream>>>(a, stride, bq, bk, bv, step);
+    } else if (fours) {
+        heads_kernel<false><<<grid, kThreads, 0, stream>>>(a, stride, bq, bk, bv, step);
+    } else {
+        const std::size_t bytes =
+            std::size_t{kHeadWarps} * static_cast<std::size_t>(a.kv.head_dim) * sizeof(float);
+        odd_heads_kernel<<<grid, kThreads, bytes, stream>>>(a, stride, bq, bk, bv, step);
+    }
 }
 
 }  // namespace vitrine::cuda::many
