@@ -189,6 +189,63 @@ struct LogitsArgs {
     friend bool operator==(const LogitsArgs&, const LogitsArgs&) = default;
 };
 
+// A token whose logit is changed before anything else is done with its row: bias is added, then, where the
+// token was seen, the row's penalties are taken for `seen` times.
+struct LogitChange {
+    std::int32_t token = 0;
+    std::int32_t seen = 0;
+    float bias = 0.0F;
+};
+
+// One row of logits from which tokens are to be drawn. The settings mean what core/sample/params.h says, in
+// that order; 0 temperature is the maximum. Borrowed until finish_step() returns.
+struct SampleRow {
+    std::int32_t output = 0;               // which of StepInput::output_rows
+    std::int32_t vocab = 0;                // the first `vocab` logits are tokens, the rest is padding
+    std::span<const LogitChange> changes;  // by rising token; several of one token are made in their order
+    float repetition_penalty = 1.0F;
+    float frequency_penalty = 0.0F;
+    float presence_penalty = 0.0F;
+    float temperature = 0.0F;
+    std::int32_t top_k = 0;
+    float typical_p = 1.0F;
+    float top_p = 1.0F;
+    float min_p = 0.0F;
+    std::span<const double> uniforms;  // [draws] in [0, 1): a token is drawn with each
+    std::int32_t candidates = 0;       // how many of the model's most probable tokens to tell as well
+};
+
+// Draws tokens from rows of logits. Results by sampled(), after finish_step().
+struct SampleArgs {
+    const BufferStorage* logits = nullptr;  // [output_rows, width]
+    std::int32_t width = 0;                 // V
+    std::span<const SampleRow> rows;
+};
+
+// Probabilities are the model's own, before any setting.
+struct TokenChance {
+    std::int32_t token = -1;
+    float log_probability = 0.0F;
+};
+struct DrawnToken {
+    std::int32_t token = -1;
+    float log_probability = 0.0F;
+    std::int32_t rank = 0;  // 1: the most probable
+};
+
+enum class SampleState : std::uint8_t {
+    Drawn,
+    NotFinite,  // NaN or +infinity among the tokens, or no finite logit
+    Undecided,  // the device cannot tell exactly: the row is to be read and sampled by the caller
+};
+
+// Valid until the next step.
+struct SampleOutcome {
+    SampleState state = SampleState::Undecided;
+    std::span<const DrawnToken> drawn;        // [draws]
+    std::span<const TokenChance> candidates;  // the most probable first, as many as the vocabulary has
+};
+
 struct BlockCopy {
     std::int32_t from = 0;
     std::int32_t to = 0;
@@ -214,6 +271,12 @@ class Ops {
     virtual void project(const ProjectArgs& a) = 0;
     virtual void feed_forward(const FeedForwardArgs& a) = 0;
     virtual void logits(const LogitsArgs& a) = 0;
+    // After logits(). Optional: whoever calls it has asked can_sample() about the settings of each row (its
+    // changes and uniforms do not matter to it). The token is the one that the sampler of core/sample draws,
+    // except where the uniform number lies within rounding of the border between two tokens.
+    virtual bool can_sample(const SampleRow& /*row*/, std::int32_t /*width*/) const { return false; }
+    virtual void sample(const SampleArgs& /*a*/) {}
+    virtual SampleOutcome sampled(std::size_t /*row*/) const { return {}; }  // index into SampleArgs::rows
     // Copies whole blocks in all layers (copy on write). Outside begin_step/finish_step as well.
     virtual void copy_blocks(KvStorage& kv, std::span<const BlockCopy> copies) = 0;
 

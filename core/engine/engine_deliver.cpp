@@ -120,37 +120,44 @@ void Engine::Impl::give_birth(Live& first) {
 void Engine::Impl::deliver(const StepPlan& plan, EngineListener& listener) {
     const auto width = static_cast<std::size_t>(model->config().vocab);
     std::size_t output = 0;
-    for (const StepItem& item : plan.items) {
+    for (std::size_t i = 0; i < plan.items.size(); ++i) {
+        const StepItem& item = plan.items[i];
         Live& l = live_of(*item.sequence);
         const std::int32_t end = item.start + item.count;
         const bool due = end == l.sequence.length();
         for (std::int32_t position = end - item.outputs; position < end; ++position, ++output) {
             const bool last = due && position == end - 1;
-            const bool scored = position >= l.sequence.logits_from && position < l.stats.prompt_tokens;
-            if (!scored && !(last && l.request.max_tokens != 0)) continue;
+            const bool scored = is_scored(l, position);
+            const bool wanted = last && l.request.max_tokens != 0;
+            if (!scored && !wanted) continue;
+            if (wanted && deliver_drawn(i, l, listener)) continue;
             const auto row = device().read(*workspace.logits, output * width, width);
             if (scored) {
                 l.request.on_logits(position, row);
                 l.sequence.logits_from = position + 1;  // not again after a preemption
             }
-            if (!last || l.request.max_tokens == 0) continue;
+            if (!wanted) continue;
             const std::vector<Live*> others = l.siblings;
             give_birth(l);
-            deliver_token(l, row, listener);
+            sample_row(l, row, listener);
             for (Live* other : others)
-                if (!other->finished) deliver_token(*other, row, listener);
+                if (!other->finished) sample_row(*other, row, listener);
         }
         if (due && !l.finished && l.request.max_tokens == 0) finish(l, FinishReason::Length, listener);
     }
 }
 
-void Engine::Impl::deliver_token(Live& l, std::span<const float> row, EngineListener& listener) {
+void Engine::Impl::sample_row(Live& l, std::span<const float> row, EngineListener& listener) {
     if (l.request.on_sample_logits) l.request.on_sample_logits(row);
+    deliver_token(l,
+                  sampler.sample(row, vocabulary_of(l), l.sequence.tokens, l.request.sampling,
+                                 static_cast<std::uint64_t>(l.stats.generated_tokens), l.request.candidates),
+                  listener);
+}
+
+void Engine::Impl::deliver_token(Live& l, Result<Sampled> sampled, EngineListener& listener) {
     const Tokenizer& tokenizer = model->tokenizer();
     const std::int32_t index = l.stats.generated_tokens;
-    const std::int32_t vocabulary = l.request.vocabulary > 0 ? l.request.vocabulary : tokenizer.size();
-    auto sampled = sampler.sample(row, vocabulary, l.sequence.tokens, l.request.sampling,
-                                  static_cast<std::uint64_t>(index), l.request.candidates);
     if (!sampled.ok()) {
         finish(l, FinishReason::Failed, listener, sampled.error());
         return;

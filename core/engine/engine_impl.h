@@ -1,6 +1,6 @@
 // The inside of an Engine, shared by the files that implement it and by nobody else: engine.cpp (requests
-// in), engine_step.cpp (an iteration), engine_deliver.cpp (tokens and endings out), engine_memory.cpp (what
-// fits), engine_snapshot.cpp (what panels see).
+// in), engine_step.cpp (an iteration), engine_sample.cpp (what the device draws itself), engine_deliver.cpp
+// (tokens and endings out), engine_memory.cpp (what fits), engine_snapshot.cpp (what panels see).
 #pragma once
 
 #include <chrono>
@@ -84,11 +84,21 @@ struct Engine::Impl {
     void sweep_cancelled(EngineListener& listener);
     void take_over_session(const Live& newcomer);
     void copy_blocks(const StepPlan& plan);
+    std::int32_t vocabulary_of(const Live& l) const;
+    // Somebody wants this row of logits.
+    static bool is_scored(const Live& l, std::int32_t position) {
+        return position >= l.sequence.logits_from && position < l.stats.prompt_tokens;
+    }
+    // Settings of the rows that the device samples in this step.
+    void prepare_samples(const StepPlan& plan);
+    // False: the device has no token for it, its row is to be read.
+    bool deliver_drawn(std::size_t item, Live& l, EngineListener& listener);
     Status run(const StepPlan& plan);
     void run_one_by_one(const StepPlan& plan, EngineListener& listener);
     void give_birth(Live& first);
     void deliver(const StepPlan& plan, EngineListener& listener);
-    void deliver_token(Live& l, std::span<const float> row, EngineListener& listener);
+    void sample_row(Live& l, std::span<const float> row, EngineListener& listener);
+    void deliver_token(Live& l, Result<Sampled> sampled, EngineListener& listener);
     void forget_dropped();
     bool step(EngineListener& listener);
     KvSnapshot snapshot() const;
@@ -112,6 +122,10 @@ struct Engine::Impl {
     // Reused from step to step.
     std::vector<std::int32_t> tokens, positions, output_rows, tables;
     std::vector<SequenceSlice> slices;
+    std::vector<SampleRow> samples;
+    std::vector<std::vector<LogitChange>> sample_changes;  // by item of the plan
+    std::vector<std::vector<double>> sample_uniforms;
+    std::vector<std::int32_t> sample_of_item;  // index into samples; −1: read and sampled here
 };
 
 }  // namespace vitrine

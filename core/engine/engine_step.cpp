@@ -40,13 +40,15 @@ Status Engine::Impl::run(const StepPlan& plan) {
              .blocks = std::span<const std::int32_t>(tables).subspan(first_block, s.table.blocks.size()),
              .rope_set = s.table.rope_set});
     }
+    prepare_samples(plan);
     return forward(device(), model->config(), model->weights(), *kv_storage, workspace,
                    {.tokens = tokens,
                     .positions = positions,
                     .sequences = slices,
                     .output_rows = output_rows,
                     .ropes = model->config().ropes,
-                    .rope_sets = model->config().rope_sets()});
+                    .rope_sets = model->config().rope_sets()},
+                   samples);
 }
 
 // After an error of the whole step: whose fault is it?

@@ -24,6 +24,7 @@ Result<std::unique_ptr<Device>> open_gpu(bool plain) {
 
 // `note`: why "auto" is the processor.
 Result<std::unique_ptr<Device>> open_device(const LoadOptions& options, std::string& note) {
+    if (options.open) return options.open();
     if (options.device == "cpu") return make_cpu_device(options.threads);
     if (options.device == "reference") return make_reference_device(options.threads);
     if (options.device == "cuda" || options.device == "cuda-plain")

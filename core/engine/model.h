@@ -31,6 +31,8 @@ struct LoadOptions {
     // can be used the one with the most free memory), "cuda-plain" (its plain operations)
     std::string device = "auto";
     int threads = 0;  // 0: one for each core
+    // Opens a device of the caller's own instead (tests).
+    std::function<Result<std::unique_ptr<Device>>()> open = {};
     LoadProgress progress;
     // Called once, before the weights are read.
     std::function<void(const ModelFacts&)> planned = {};

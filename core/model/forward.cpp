@@ -27,7 +27,7 @@ Result<Workspace> Workspace::make(Device& device, const ModelConfig& c, std::int
 }
 
 Status forward(Device& device, const ModelConfig& c, const Weights& weights, KvStorage& kv, Workspace& w,
-               const StepInput& step) {
+               const StepInput& step, std::span<const SampleRow> samples) {
     device.begin_step(step);
     device.embed({.table = weights.embedding.get(), .scale = c.embedding_scale, .x = w.x.get()});
     for (std::int32_t i = 0; i < c.layers; ++i) {
@@ -83,6 +83,7 @@ Status forward(Device& device, const ModelConfig& c, const Weights& weights, KvS
                        .w = weights.output.get(),
                        .softcap = c.logit_softcap,
                        .out = w.logits.get()});
+    if (!samples.empty()) device.sample({.logits = w.logits.get(), .width = c.vocab, .rows = samples});
     return device.finish_step();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "core/io/model_config.h"
 #include "core/model/weights.h"
@@ -25,8 +26,9 @@ struct Workspace {
 };
 
 // Computes the rows of `step`, writes their keys and values into `kv` and the logits of its output rows into
-// workspace.logits. Errors of the device come out here.
+// workspace.logits. `samples`: what the device is to draw from them in the same step. Errors of the device
+// come out here.
 Status forward(Device& device, const ModelConfig& config, const Weights& weights, KvStorage& kv,
-               Workspace& workspace, const StepInput& step);
+               Workspace& workspace, const StepInput& step, std::span<const SampleRow> samples = {});
 
 }  // namespace vitrine

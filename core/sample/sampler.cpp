@@ -13,13 +13,6 @@ namespace {
 
 constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
-Error not_finite(std::uint64_t index) {
-    return Error{ErrorKind::Internal,
-                 "The model gave non-finite logits for generated token " + std::to_string(index + 1) +
-                     ": the answer stops here. The model file may be damaged, or its weights "
-                     "may overflow."};
-}
-
 bool alters_logits(const SamplingParams& p) {
     return !p.logit_bias.empty() || p.repetition_penalty != 1.0F || p.frequency_penalty != 0.0F ||
            p.presence_penalty != 0.0F;
@@ -30,21 +23,11 @@ void apply_history(std::vector<float>& logits, std::span<const TokenId> history,
     for (const auto& [id, bias] : p.logit_bias)
         if (id.value >= 0 && static_cast<std::size_t>(id.value) < logits.size())
             logits[static_cast<std::size_t>(id.value)] += bias;
-    if (p.repetition_penalty == 1.0F && p.frequency_penalty == 0.0F && p.presence_penalty == 0.0F) return;
-    if (p.penalty_window > 0 && history.size() > static_cast<std::size_t>(p.penalty_window))
-        history = history.last(static_cast<std::size_t>(p.penalty_window));
-    std::vector<TokenId> seen(history.begin(), history.end());
-    std::sort(seen.begin(), seen.end());
-    for (std::size_t i = 0; i < seen.size();) {
-        std::size_t j = i;
-        while (j < seen.size() && seen[j] == seen[i]) ++j;
-        const TokenId id = seen[i];
-        if (id.value >= 0 && static_cast<std::size_t>(id.value) < logits.size()) {
-            float& l = logits[static_cast<std::size_t>(id.value)];
-            l = l > 0 ? l / p.repetition_penalty : l * p.repetition_penalty;
-            l -= p.frequency_penalty * static_cast<float>(j - i) + p.presence_penalty;
-        }
-        i = j;
+    for (const auto& [id, count] : seen_tokens(history, p)) {
+        if (id.value < 0 || static_cast<std::size_t>(id.value) >= logits.size()) continue;
+        float& l = logits[static_cast<std::size_t>(id.value)];
+        l = l > 0 ? l / p.repetition_penalty : l * p.repetition_penalty;
+        l -= p.frequency_penalty * static_cast<float>(count) + p.presence_penalty;
     }
 }
 
@@ -154,6 +137,29 @@ std::int32_t draw_by_id(std::span<const float> z, double u, std::int32_t fallbac
 
 }  // namespace
 
+Error not_finite_logits(std::uint64_t index) {
+    return Error{ErrorKind::Internal,
+                 "The model gave non-finite logits for generated token " + std::to_string(index + 1) +
+                     ": the answer stops here. The model file may be damaged, or its weights "
+                     "may overflow."};
+}
+
+std::vector<std::pair<TokenId, std::int32_t>> seen_tokens(std::span<const TokenId> history,
+                                                          const SamplingParams& p) {
+    std::vector<std::pair<TokenId, std::int32_t>> result;
+    if (p.repetition_penalty == 1.0F && p.frequency_penalty == 0.0F && p.presence_penalty == 0.0F)
+        return result;
+    if (p.penalty_window > 0 && history.size() > static_cast<std::size_t>(p.penalty_window))
+        history = history.last(static_cast<std::size_t>(p.penalty_window));
+    std::vector<TokenId> seen(history.begin(), history.end());
+    std::sort(seen.begin(), seen.end());
+    for (const TokenId id : seen) {
+        if (result.empty() || result.back().first != id) result.emplace_back(id, 0);
+        ++result.back().second;
+    }
+    return result;
+}
+
 // work_ becomes (logit − maximum) / temperature: 0 for the most probable, never NaN however small the
 // temperature is.
 void Sampler::temper(float maximum, float temperature) {
@@ -167,11 +173,11 @@ Result<std::vector<std::pair<TokenId, double>>> Sampler::distribution(std::span<
                                                                       std::span<const TokenId> history,
                                                                       const SamplingParams& p) {
     logits = logits.first(std::min(logits.size(), static_cast<std::size_t>(std::max(vocab, 0))));
-    if (!row_maximum(logits).finite) return not_finite(0);
+    if (!row_maximum(logits).finite) return not_finite_logits(0);
     work_.assign(logits.begin(), logits.end());
     apply_history(work_, history, p);
     const RowMaximum top = row_maximum(work_);
-    if (!top.finite || top.value == minus_infinity) return not_finite(0);
+    if (!top.finite || top.value == minus_infinity) return not_finite_logits(0);
     std::vector<std::pair<TokenId, double>> result;
     if (p.greedy()) {
         result.emplace_back(TokenId{top.index}, 1.0);
@@ -213,7 +219,7 @@ Result<Sampled> Sampler::sample(std::span<const float> logits, std::int32_t voca
                                 std::uint64_t index, std::int32_t candidates) {
     logits = logits.first(std::min(logits.size(), static_cast<std::size_t>(std::max(vocab, 0))));
     const RowMaximum top = row_maximum(logits);
-    if (!top.finite || top.value == minus_infinity) return not_finite(index);
+    if (!top.finite || top.value == minus_infinity) return not_finite_logits(index);
     const double log_total =
         static_cast<double>(top.value) + std::log(sum_of_exponentials(logits, top.value));
     const auto log_probability = [&](std::int32_t id) {
@@ -227,19 +233,19 @@ Result<Sampled> Sampler::sample(std::span<const float> logits, std::int32_t voca
         work_.assign(logits.begin(), logits.end());
         apply_history(work_, history, p);
         const RowMaximum altered = row_maximum(work_);
-        if (!altered.finite || altered.value == minus_infinity) return not_finite(index);
+        if (!altered.finite || altered.value == minus_infinity) return not_finite_logits(index);
         out.id = TokenId{altered.index};
     } else if (p.top_k <= 0 && p.typical_p >= 1.0F && p.top_p >= 1.0F && p.min_p <= 0.0F) {
         // Nothing is filtered, so nothing needs sorting: walk the cumulative weights in order of ids.
         work_.assign(logits.begin(), logits.end());
         apply_history(work_, history, p);
         const RowMaximum altered = row_maximum(work_);
-        if (!altered.finite || altered.value == minus_infinity) return not_finite(index);
+        if (!altered.finite || altered.value == minus_infinity) return not_finite_logits(index);
         temper(altered.value, p.temperature);
         out.id = TokenId{draw_by_id(work_, uniform(p.seed, p.stream, index), altered.index)};
     } else {
         auto drawn = distribution(logits, vocab, history, p);
-        if (!drawn.ok()) return not_finite(index);
+        if (!drawn.ok()) return not_finite_logits(index);
         double rest = uniform(p.seed, p.stream, index);
         out.id = drawn->back().first;
         for (const auto& [id, probability] : *drawn) {

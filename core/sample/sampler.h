@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/base/ids.h"
@@ -45,6 +46,14 @@ class Sampler {
     std::vector<float> work_;
     std::vector<std::int32_t> order_;
 };
+
+// The tokens that penalties count as seen, each once by rising id with how often it was seen; none where
+// `params` has no penalty.
+std::vector<std::pair<TokenId, std::int32_t>> seen_tokens(std::span<const TokenId> history,
+                                                          const SamplingParams& params);
+
+// What a sampler says of a row without a token to draw.
+Error not_finite_logits(std::uint64_t index);
 
 // Uniform in [0, 1) with 53 bits: Philox4x32-10 (Salmon et al. 2011) of (seed, stream, index).
 double uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t index);

@@ -269,6 +269,7 @@ void CudaDevice::read_row(const WeightStorage& w, std::int64_t row, std::span<fl
 
 void CudaDevice::do_begin() {
     operations_.clear();
+    samples_.clear();
     times_ = PhaseTimes();
     std::vector<std::int32_t> row_sequence(step_.tokens.size());
     for (std::size_t r = 0; r < row_sequence.size(); ++r) row_sequence[r] = std::max(places_[r].sequence, 0);
@@ -305,6 +306,11 @@ void CudaDevice::do_logits(const LogitsArgs& a) {
     operations_.emplace_back(a);
 }
 
+void CudaDevice::do_sample(const SampleArgs& a) {
+    if (good(samples_.prepare(a.rows, data_of(a.logits), a.width, stream_)))
+        operations_.emplace_back(samples_.view());
+}
+
 void CudaDevice::do_finish() {
     if (operations_.empty()) {
         good(cudaStreamSynchronize(stream_), "A step");
@@ -331,6 +337,7 @@ void CudaDevice::do_finish() {
     }
     operations_.clear();
     good(cudaEventRecord(ended_, stream_), "A step");
+    good(samples_.fetch(stream_));
     good(cudaGetLastError(), "A step");
     if (!good(cudaStreamSynchronize(stream_), "A step")) return;
     if (launch.profiled) read_marks();

@@ -13,6 +13,7 @@
 
 #include "kernels/cuda/memory.h"
 #include "kernels/cuda/plain.h"
+#include "kernels/cuda/sample_memory.h"
 #include "kernels/cuda/step_graphs.h"
 #include "kernels/cuda/step_memory.h"
 #include "kernels/cuda/step_ops.h"
@@ -39,6 +40,10 @@ class CudaDevice final : public CheckedDevice {
     void read_row(const WeightStorage& w, std::int64_t row, std::span<float> out) override;
     Result<double> read_pass(std::uint64_t bytes) override;
     PhaseTimes phase_times() const override { return times_; }
+    bool can_sample(const SampleRow& row, std::int32_t width) const override {
+        return !plain_ && can_draw(row, width);
+    }
+    SampleOutcome sampled(std::size_t row) const override { return samples_.outcome(row); }
 
   protected:
     void do_begin() override;
@@ -48,6 +53,7 @@ class CudaDevice final : public CheckedDevice {
     void do_project(const ProjectArgs& a) override;
     void do_feed_forward(const FeedForwardArgs& a) override;
     void do_logits(const LogitsArgs& a) override;
+    void do_sample(const SampleArgs& a) override;
     void do_copy_blocks(KvStorage& kv, std::span<const BlockCopy> copies) override;
     void do_finish() override;
 
@@ -62,7 +68,8 @@ class CudaDevice final : public CheckedDevice {
         : index_(index),
           plain_(plain),
           generation_(std::make_shared<Generation>(0)),
-          step_memory_(generation_) {}
+          step_memory_(generation_),
+          samples_(generation_) {}
     Status prepare();
     // Keeps the first error; false where it is one.
     bool good(cudaError_t code, const char* what);
@@ -82,6 +89,7 @@ class CudaDevice final : public CheckedDevice {
     void run(const ProjectArgs& a);
     void run(const FeedForwardArgs& a);
     void run(const LogitsArgs& a);
+    void run(const SampleView& v) { draw_tokens(v, stream_); }
     void read_marks();
     void share_out(double seconds);
 
@@ -102,6 +110,7 @@ class CudaDevice final : public CheckedDevice {
     cudaEvent_t uploaded_[2] = {nullptr, nullptr};
     DeviceMemory raw_[2];  // weights as in the file, before they are regrouped
     StepMemory step_memory_;
+    SampleMemory samples_;
     DeviceMemory normed_, projected_, hidden_;  // of the plain operations
     DeviceMemory work_;                         // of the fast ones
     DeviceMemory read_area_;

@@ -12,13 +12,14 @@
 #include <variant>
 #include <vector>
 
+#include "kernels/cuda/sampling.h"
 #include "kernels/cuda/step_ops.h"
 #include "kernels/ops.h"
 
 namespace vitrine::cuda {
 
 using StepOperation =
-    std::variant<EmbedArgs, QkvArgs, AttentionArgs, ProjectArgs, FeedForwardArgs, LogitsArgs>;
+    std::variant<EmbedArgs, QkvArgs, AttentionArgs, ProjectArgs, FeedForwardArgs, LogitsArgs, SampleView>;
 
 struct StepKind {
     std::int32_t rows = 0;

@@ -96,6 +96,10 @@ void CheckedDevice::logits(const LogitsArgs& a) {
     if (checked("logits", problem_of(a)) && !step_.output_rows.empty()) do_logits(a);
 }
 
+void CheckedDevice::sample(const SampleArgs& a) {
+    if (checked("sample", problem_of(a)) && !a.rows.empty()) do_sample(a);
+}
+
 void CheckedDevice::copy_blocks(KvStorage& kv, std::span<const BlockCopy> copies) {
     const KvShape& s = kv.shape;
     for (const BlockCopy& copy : copies) {

@@ -32,6 +32,7 @@ class CheckedDevice : public Device {
     void project(const ProjectArgs& a) final;
     void feed_forward(const FeedForwardArgs& a) final;
     void logits(const LogitsArgs& a) final;
+    void sample(const SampleArgs& a) final;
     void copy_blocks(KvStorage& kv, std::span<const BlockCopy> copies) final;
     Status finish_step() final;
 
@@ -49,6 +50,8 @@ class CheckedDevice : public Device {
     virtual void do_project(const ProjectArgs& a) = 0;
     virtual void do_feed_forward(const FeedForwardArgs& a) = 0;
     virtual void do_logits(const LogitsArgs& a) = 0;
+    // Only devices whose can_sample() says so.
+    virtual void do_sample(const SampleArgs& /*a*/) {}
     virtual void do_copy_blocks(KvStorage& kv, std::span<const BlockCopy> copies) = 0;
     // Waits for everything enqueued; errors through fail().
     virtual void do_finish() {}
@@ -73,6 +76,7 @@ class CheckedDevice : public Device {
     std::string problem_of(const ProjectArgs& a) const;
     std::string problem_of(const FeedForwardArgs& a) const;
     std::string problem_of(const LogitsArgs& a) const;
+    std::string problem_of(const SampleArgs& a) const;
     std::string place_rows();
     std::string rope_problem() const;
 

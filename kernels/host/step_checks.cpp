@@ -194,4 +194,26 @@ std::string CheckedDevice::problem_of(const LogitsArgs& a) const {
                     matrix_problem("w", a.w, a.w->rows, a.norm->cols));
 }
 
+std::string CheckedDevice::problem_of(const SampleArgs& a) const {
+    const auto outputs = static_cast<std::int64_t>(step_.output_rows.size());
+    if (a.width < 1 || !holds(a.logits, outputs, a.width)) return "the logits are missing or too small.";
+    for (const SampleRow& row : a.rows) {
+        if (row.output < 0 || row.output >= outputs)
+            return "output " + number(row.output) + " of " + number(outputs) + ".";
+        if (row.vocab < 1 || row.vocab > a.width)
+            return "a vocabulary of " + number(row.vocab) + " in rows of " + number(a.width) + ".";
+        if (!can_sample(row, a.width)) return "settings that this device cannot sample with.";
+        std::int32_t last = 0;
+        for (const LogitChange& change : row.changes) {
+            if (change.token < last || change.token >= row.vocab)
+                return "a change of token " + number(change.token) + " after " + number(last) +
+                       " in a vocabulary of " + number(row.vocab) + ".";
+            last = change.token;
+        }
+        for (const double u : row.uniforms)
+            if (!(u >= 0.0 && u < 1.0)) return "a uniform number that is not in [0, 1).";
+    }
+    return {};
+}
+
 }  // namespace vitrine
