@@ -15,8 +15,9 @@ using blas::Number;
 constexpr std::uint64_t kAligned = 256;
 // Expanded weights: as much as may stay in the second-level cache between being written and read.
 constexpr std::uint64_t kTileBytes = std::uint64_t{64} << 20U;
-constexpr std::int32_t kTileStep = 128;    // rows of a tile are a multiple of it
-constexpr std::int32_t kMostRows = 65535;  // of a step: a dimension of a grid
+constexpr std::int32_t kTileStep = 128;                     // rows of a tile are a multiple of it
+constexpr std::int64_t kFarthest = std::int64_t{1} << 38U;  // bytes from one matrix to the next of a batch
+constexpr std::int32_t kMostRows = 65535;                   // of a step: a dimension of a grid
 
 std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kAligned - 1) / kAligned * kAligned; }
 // Of rows of 16-bit inputs, in numbers.
@@ -139,18 +140,25 @@ class Products {
                 for (; i < end; ++i) column += stack.parts[i]->rows;
                 continue;
             }
-            // Two small matrices of one shape fill the device better at once.
+            // Two small matrices fill the device better at once: from where they lie if they are of one shape
+            // and the second lies behind the first (the library's steps are not negative), else from a copy.
             const bool two = i + 1 < stack.count && as_they_lie(*stack.parts[i + 1], in_) &&
-                             stack.parts[i + 1]->rows == w.rows &&
+                             stack.parts[i + 1]->rows <= w.rows &&
                              std::int64_t{w.rows} * tokens_ < std::int64_t{128} * 256 * multiprocessors();
+            const std::int64_t step = two ? stack.parts[i + 1]->bytes - w.bytes : 0;
+            const bool stepping = stack.parts[i + two]->rows == w.rows && step > 0 && step < kFarthest;
+            if (two && !stepping) {
+                if (!by_tiles(stack, i, i + 2, out, column, add, scaled, enqueue)) return false;
+                column += std::int64_t{w.rows} + stack.parts[i + 1]->rows;
+                i += 2;
+                continue;
+            }
             blas::Product p = product(w.rows, w.cols, out, add, scaled);
             blas::Operands o;
             o.w = w.bytes;
             o.out = out.column(column);
             p.w_stride = w.cols;
-            std::int64_t step = 0;
             if (two) {
-                step = stack.parts[i + 1]->bytes - w.bytes;
                 p.matrices = 2;
                 o.w_step = step / 2;
                 o.out_step = w.rows;
@@ -188,6 +196,18 @@ class Products {
         return blas::run(p, o, stream_);
     }
 
+    // Rows of w as 16-bit numbers.
+    void fill(const WeightView& w, std::int64_t first, std::int64_t count, std::byte* to) const {
+        const std::int64_t row = stride_of(w.cols) * 2;
+        if (as_they_lie(w, in_))
+            static_cast<void>(cudaMemcpyAsync(to, w.bytes + first * row,
+                                              static_cast<std::size_t>(count * row), cudaMemcpyDeviceToDevice,
+                                              stream_));
+        else
+            expand_rows(w, static_cast<std::int32_t>(first), static_cast<std::int32_t>(count), to, row / 2,
+                        stream_);
+    }
+
     // Parts [begin, end) as one matrix, expanded piece after piece into the room's tile.
     bool by_tiles(const Stack& stack, int begin, int end, const Place& out, std::int64_t column, bool add,
                   bool scaled, bool enqueue) const {
@@ -206,9 +226,7 @@ class Products {
                     const std::int64_t from = std::max(first, part_begin);
                     const std::int64_t to = std::min(first + count, part_begin + w.rows);
                     if (from < to)
-                        expand_rows(w, static_cast<std::int32_t>(from - part_begin),
-                                    static_cast<std::int32_t>(to - from),
-                                    room_.tile + (from - first) * stride * 2, stride, stream_);
+                        fill(w, from - part_begin, to - from, room_.tile + (from - first) * stride * 2);
                     part_begin += w.rows;
                 }
             }

@@ -63,12 +63,13 @@ __device__ float2 unpack<__nv_bfloat16>(std::uint32_t bits) {
     return {__uint_as_float(bits << 16U), __uint_as_float(bits & 0xFFFF0000U)};
 }
 
-// Eight neighbours of a row, zero beyond its end. kWhole: rows are whole eights, so all is aligned.
+// Eight neighbours of a row that nobody writes, zero beyond its end. kWhole: rows are whole eights, so all is
+// aligned.
 template <bool kWhole>
 __device__ void load_eight(const float* row, std::int32_t first, std::int32_t n, float (&v)[kEight]) {
     if constexpr (kWhole) {
-        const float4 a = *reinterpret_cast<const float4*>(row + first);
-        const float4 b = *reinterpret_cast<const float4*>(row + first + 4);
+        const float4 a = __ldg(reinterpret_cast<const float4*>(row + first));
+        const float4 b = __ldg(reinterpret_cast<const float4*>(row + first + 4));
         v[0] = a.x, v[1] = a.y, v[2] = a.z, v[3] = a.w;
         v[4] = b.x, v[5] = b.y, v[6] = b.z, v[7] = b.w;
     } else {
@@ -79,7 +80,7 @@ __device__ void load_eight(const float* row, std::int32_t first, std::int32_t n,
 template <class T, bool kWhole>
 __device__ void load_eight(const T* row, std::int32_t first, std::int32_t n, float (&v)[kEight]) {
     if constexpr (kWhole) {
-        const uint4 a = *reinterpret_cast<const uint4*>(row + first);
+        const uint4 a = __ldg(reinterpret_cast<const uint4*>(row + first));
         const std::uint32_t words[4] = {a.x, a.y, a.z, a.w};
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
@@ -107,30 +108,26 @@ __device__ float inverse_power(float v) {
     return ldexpf(1.0F, -max(-100, min(100, ilogbf(v))));
 }
 
-// Rows are gone through in passes of kChunks eights a thread; a pass stays in registers until the next, so a
+// The row is gone through in passes of kChunks eights a thread; the last pass stays in registers, so that a
 // row of one pass is read once.
-__device__ std::int32_t eight_at(int chunk) {
-    return static_cast<std::int32_t>(chunk * blockDim.x + threadIdx.x) * kEight;
-}
-
 template <class T, int kChunks, bool kWhole>
 __global__ void normalise_kernel(const float* x, const std::int32_t* picked, std::int32_t n,
                                  const float* weight, float eps, T* out, std::int64_t stride, float* alpha) {
     const std::int64_t row = picked != nullptr ? picked[blockIdx.x] : static_cast<std::int32_t>(blockIdx.x);
     const float* from = x + row * n;
     T* to = out + blockIdx.x * stride;
+    const auto place = [&](std::int32_t begin, int chunk) {
+        return begin + static_cast<std::int32_t>(chunk * blockDim.x + threadIdx.x) * kEight;
+    };
     float v[kChunks][kEight];
-    float w[kChunks][kEight];
     const auto load = [&](std::int32_t begin) {
 #pragma unroll
         for (int c = 0; c < kChunks; ++c) {
-            const std::int32_t i = begin + eight_at(c);
-            if (i < n) {
-                load_eight<kWhole>(from, i, n, v[c]);
-                load_eight<kWhole>(weight, i, n, w[c]);
+            if (place(begin, c) < n) {
+                load_eight<kWhole>(from, place(begin, c), n, v[c]);
             } else {
 #pragma unroll
-                for (int j = 0; j < kEight; ++j) v[c][j] = w[c][j] = 0;
+                for (float& f : v[c]) f = 0;
             }
         }
     };
@@ -141,10 +138,13 @@ __global__ void normalise_kernel(const float* x, const std::int32_t* picked, std
         load(begin);
 #pragma unroll
         for (int c = 0; c < kChunks; ++c) {
+            if (place(begin, c) >= n) continue;
+            float w[kEight];
+            load_eight<kWhole>(weight, place(begin, c), n, w);
 #pragma unroll
             for (int j = 0; j < kEight; ++j) {
                 squares = fmaf(v[c][j], v[c][j], squares);
-                top = fmaxf(top, fabsf(w[c][j]));
+                top = fmaxf(top, fabsf(w[j]));
             }
         }
     }
@@ -159,16 +159,17 @@ __global__ void normalise_kernel(const float* x, const std::int32_t* picked, std
         alpha[0] = 1.0F / power;
         alpha[1] = 0;
     }
-    // Backwards: what was read last is still in registers.
     const std::int32_t last = (n - 1) / in_pass * in_pass;
     for (std::int32_t begin = last; begin >= 0; begin -= in_pass) {
         if (begin != last) load(begin);
 #pragma unroll
         for (int c = 0; c < kChunks; ++c) {
-            if (begin + eight_at(c) >= n) continue;
+            if (place(begin, c) >= n) continue;
+            float w[kEight];
+            load_eight<kWhole>(weight, place(begin, c), n, w);
 #pragma unroll
-            for (int j = 0; j < kEight; ++j) v[c][j] = v[c][j] * factor * w[c][j];
-            store_eight(to, begin + eight_at(c), v[c], power);
+            for (int j = 0; j < kEight; ++j) v[c][j] = v[c][j] * factor * w[j];
+            store_eight(to, place(begin, c), v[c], power);
         }
     }
 }
@@ -192,41 +193,34 @@ __device__ void prepare_residual(const Residual& r, float power) {
         row[i] = (row[i] + (r.bias != nullptr ? r.bias[i] : 0.0F)) * power;
 }
 
-// A block a row: `load` gives the eight numbers at a place, which are searched for the largest and written.
+// A block a row: `load` gives the eight numbers at a place. They are written as they are while the largest is
+// searched for, and once more where that one was too large or too small.
 template <class T, int kChunks, class Load>
 __device__ void scale_and_store(std::int32_t n, T* out, std::int64_t stride, const Residual& residual,
                                 const Load& load) {
     T* to = out + blockIdx.x * stride;
-    float v[kChunks][kEight];
-    const auto load_pass = [&](std::int32_t begin) {
-#pragma unroll
-        for (int c = 0; c < kChunks; ++c) {
-            if (begin + eight_at(c) < n) {
-                load(begin + eight_at(c), v[c]);
-            } else {
-#pragma unroll
-                for (int j = 0; j < kEight; ++j) v[c][j] = 0;
-            }
-        }
-    };
-    const std::int32_t in_pass = static_cast<std::int32_t>(blockDim.x) * kChunks * kEight;
+    const auto step = static_cast<std::int32_t>(blockDim.x) * kEight;
+    const std::int32_t begin = static_cast<std::int32_t>(threadIdx.x) * kEight;
     float top = 0;
-    for (std::int32_t begin = 0; begin < n; begin += in_pass) {
-        load_pass(begin);
+    for (std::int32_t first = begin; first < n; first += kChunks * step) {
 #pragma unroll
         for (int c = 0; c < kChunks; ++c) {
+            const std::int32_t i = first + c * step;
+            if (i >= n) continue;
+            float v[kEight];
+            load(i, v);
 #pragma unroll
-            for (int j = 0; j < kEight; ++j) top = fmaxf(top, fabsf(v[c][j]));
+            for (int j = 0; j < kEight; ++j) top = fmaxf(top, fabsf(v[j]));
+            store_eight(to, i, v, 1.0F);
         }
     }
     const float power = power_for<T>(over_block<Largest>(top));
-    const std::int32_t last = (n - 1) / in_pass * in_pass;
-    for (std::int32_t begin = last; begin >= 0; begin -= in_pass) {
-        if (begin != last) load_pass(begin);
-#pragma unroll
-        for (int c = 0; c < kChunks; ++c)
-            if (begin + eight_at(c) < n) store_eight(to, begin + eight_at(c), v[c], power);
-    }
+    if (power != 1.0F)
+        for (std::int32_t i = begin; i < n; i += step) {
+            float v[kEight];
+            load(i, v);
+            store_eight(to, i, v, power);
+        }
     prepare_residual(residual, power);
 }
 
@@ -329,29 +323,12 @@ __global__ void add_normalised_kernel(const float* y, const float* inverse, std:
     for (std::int32_t i = begin; i < n; i += step) {
         float v[kEight];
         float w[kEight];
-        float old[kEight];
         load(i, v);
         load_eight<kWhole>(weight, i, n, w);
-        load_eight<kWhole>(to, i, n, old);
 #pragma unroll
-        for (int j = 0; j < kEight; ++j) v[j] = old[j] + v[j] * factor * w[j];
-        if constexpr (kWhole) {
-            *reinterpret_cast<float4*>(to + i) = make_float4(v[0], v[1], v[2], v[3]);
-            *reinterpret_cast<float4*>(to + i + 4) = make_float4(v[4], v[5], v[6], v[7]);
-        } else {
-            for (int j = 0; j < min(kEight, n - i); ++j) to[i + j] = v[j];
-        }
+        for (int j = 0; j < kEight; ++j)
+            if (kWhole || i + j < n) to[i + j] += v[j] * factor * w[j];
     }
-}
-
-// Two neighbours into the cache.
-__device__ void store_pair(const KvView& kv, std::int64_t index, float2 v) {
-    if (kv.dtype == DType::F32) {
-        reinterpret_cast<float2*>(kv.base)[index / 2] = v;
-        return;
-    }
-    reinterpret_cast<std::uint32_t*>(kv.base)[index / 2] =
-        kv.dtype == DType::F16 ? pack<__half>(v.x, v.y) : pack<__nv_bfloat16>(v.x, v.y);
 }
 
 constexpr int kHeadWarps = 8;
