@@ -10,8 +10,9 @@ namespace vitrine::cuda::few {
 
 bool g_early = true;
 int g_blocks = 2;
-int g_room = 100;   // percent of a block's share of the shared memory
-int g_stages = 8;
+int g_room = 50;  // percent of a block's share of the shared memory
+int g_stages = 16;
+int g_least = 64;
 
 
 namespace {
@@ -211,6 +212,7 @@ bool feed_forward(const FeedForwardView& a, const StepView& step, WorkView work,
     prepare_input(in, room, a.gate.type, stream);
     Job job = job_of(in, room, step);
     job.activation = a.activation;
+    bool hidden_is_bytes = false;
     job.out = a.hidden;
     job.stride = a.gate.rows;
     if (a.gate.type == a.up.type) {
@@ -219,6 +221,10 @@ bool feed_forward(const FeedForwardView& a, const StepView& step, WorkView work,
         job.matrix[1] = {a.up, a.up_bias};
         job.pairing = Pairing::Across;
         job.finish = Finish::Gate;
+        if (step.rows == 1 && is_quantized(a.down.type) && a.gate.rows == a.down.cols) {
+            job.finish = Finish::GateBytes;
+            hidden_is_bytes = true;
+        }
         count_units(job);
         if (!multiply(job, stream)) return false;
     } else {
@@ -234,8 +240,9 @@ bool feed_forward(const FeedForwardView& a, const StepView& step, WorkView work,
         if (!multiply(job, stream)) return false;
     }
     prepare_input(hidden, room, a.down.type, stream);
-    return add_product(job_of(hidden, room, step), a.down, a.down_bias, a.post_norm, a.eps, a.x, room.own,
-                       stream);
+    Job down = job_of(hidden, room, step);
+    if (hidden_is_bytes) down.bytes = reinterpret_cast<const std::uint8_t*>(a.hidden);
+    return add_product(down, a.down, a.down_bias, a.post_norm, a.eps, a.x, room.own, stream);
 }
 
 bool logits(const LogitsView& a, const StepView& step, WorkView work, cudaStream_t stream) {
@@ -314,22 +321,31 @@ bool has_ring() {
     return limits(device) && device.major >= 9;
 }
 
-bool launch_ring(RingKernel kernel, const Job& job, std::size_t stage_bytes, std::size_t shared_bytes,
-                 int at_once, cudaStream_t stream) {
+bool launch_ring(RingKernel kernel, const Job& job, int workers, std::size_t stage_bytes,
+                 std::size_t shared_bytes, int at_once, cudaStream_t stream) {
     DeviceLimits device;
     if (!limits(device)) return false;
-    const auto room = static_cast<std::size_t>(device.processor_shared) / static_cast<std::size_t>(at_once) *
-                      static_cast<std::size_t>(g_room) / 100;
+    // Half of what a block could have, so that the next kernel's blocks find room beside it; all of it where
+    // half holds too few stages to keep the memory busy.
     const std::size_t used = shared_bytes + kOwnShared;
-    std::size_t stages = room > used ? (room - used) / stage_bytes : 0;
+    const auto stages_in = [&](int percent) {
+        const auto room = static_cast<std::size_t>(device.processor_shared) /
+                          static_cast<std::size_t>(at_once) * static_cast<std::size_t>(percent) / 100;
+        return room > used ? (room - used) / stage_bytes : 0;
+    };
+    std::size_t stages = stages_in(g_room);
+    if (stages * stage_bytes * static_cast<std::size_t>(at_once) < static_cast<std::size_t>(g_least) * 1024)
+        stages = stages_in(100);
     stages = std::clamp<std::size_t>(stages, 2, g_stages);
+    while (stages > 2 && used + stages * stage_bytes > static_cast<std::size_t>(device.block_shared)) --stages;
     if (used + stages * stage_bytes > static_cast<std::size_t>(device.block_shared)) return false;
     const std::size_t ring_bytes = stages * stage_bytes;
     const std::int32_t blocks =
-        blocks_for(kernel, device, job.units, kThreads + 32, ring_bytes + shared_bytes, g_blocks);
+        blocks_for(kernel, device, job.units, workers + 32, ring_bytes + shared_bytes, at_once);
     if (blocks == 0) return false;
-    launch_early(kernel, dim3(static_cast<unsigned>(blocks)), kThreads + 32, ring_bytes + shared_bytes, stream,
-                 job, static_cast<int>(stages), static_cast<std::uint32_t>(ring_bytes));
+    launch_early(kernel, dim3(static_cast<unsigned>(blocks)), static_cast<unsigned>(workers + 32),
+                 ring_bytes + shared_bytes, stream, job, static_cast<int>(stages),
+                 static_cast<std::uint32_t>(ring_bytes));
     return true;
 }
 

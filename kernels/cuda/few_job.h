@@ -25,6 +25,7 @@ enum class Finish : std::uint8_t {
     Cap,        // out = cap · tanh(v / cap)
     Gate,       // out = act(v) · v of the second panel
     GateOver,   // out = act(out) · v
+    GateBytes,  // as Gate, as bytes and marks behind them: what `bytes` takes
     Heads,      // queries, keys, values: rotated; to heads.q and the cache
 };
 
@@ -51,6 +52,7 @@ struct Job {
     const std::int32_t* picked = nullptr;  // row of x, where not 0
     const float* norm = nullptr;
     float eps = 0;
+    const std::uint8_t* bytes = nullptr;  // in place of x: [cols] signed bytes, then their marks
     // Several: as prepare() left them.
     const uint4* fragments = nullptr;
     const float* factors = nullptr;

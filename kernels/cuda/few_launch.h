@@ -12,6 +12,7 @@ extern bool g_early;
 extern int g_blocks;
 extern int g_room;
 extern int g_stages;
+extern int g_least;
 
 using JobKernel = void (*)(const Job);
 
@@ -22,11 +23,11 @@ bool launch(JobKernel kernel, const Job& job, std::size_t shared_bytes, cudaStre
 // Whether the device has what few_ring.cuh is made of.
 bool has_ring();
 
-// The same for kernels with a ring of stages in front of `shared_bytes` of shared memory; `at_once` blocks
-// shall fit on a multiprocessor, and as many of the kernel behind.
+// The same for kernels with `workers` threads and a warp that copies, a ring of stages in front of
+// `shared_bytes` of shared memory, and `at_once` blocks on a multiprocessor.
 using RingKernel = void (*)(const Job, int, std::uint32_t);
-bool launch_ring(RingKernel kernel, const Job& job, std::size_t stage_bytes, std::size_t shared_bytes,
-                 int at_once, cudaStream_t stream);
+bool launch_ring(RingKernel kernel, const Job& job, int workers, std::size_t stage_bytes,
+                 std::size_t shared_bytes, int at_once, cudaStream_t stream);
 
 // As kernel<<<grid, threads, shared_bytes, stream>>>(args), but it may start before the one ahead ends.
 template <class... Args, class... Given>

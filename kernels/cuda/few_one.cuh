@@ -19,16 +19,22 @@ constexpr std::size_t one_row_bytes(std::int32_t cols) {
 
 // x times the norm's weights into shared memory, as signed bytes or float32; returns this thread's part of
 // the sum of squares of x.
-template <DType kType>
+template <DType kType, int kWorkers>
 __device__ inline float stage_row(const Job& job, std::uint32_t* memory) {
+    const auto thread = static_cast<std::int32_t>(threadIdx.x);
+    if (job.bytes != nullptr) {
+        const std::int32_t sixteens = (job.cols + job.cols / 2) / 16;
+        for (std::int32_t i = thread; i < sixteens; i += kWorkers)
+            reinterpret_cast<uint4*>(memory)[i] = __ldcg(reinterpret_cast<const uint4*>(job.bytes) + i);
+        return 0;
+    }
     const float* x = job.x;
     if (job.picked != nullptr) x += std::int64_t{*job.picked} * job.cols;
     float squares = 0;
-    auto* marks = reinterpret_cast<GroupMark*>(memory + job.cols / 4);
     const std::int32_t fours = job.cols / 4;
-    // Whole warps stay together for the shuffles: cols is a multiple of 32, eight lanes have a group.
-#pragma unroll 4
-    for (std::int32_t i = static_cast<std::int32_t>(threadIdx.x); i < (fours + 31) / 32 * 32; i += kThreads) {
+    // Whole warps stay together for the shuffles: four lanes have sixteen values.
+#pragma unroll 2
+    for (std::int32_t i = thread; i < (fours + 31) / 32 * 32; i += kWorkers) {
         float4 v = {0, 0, 0, 0};
         if (i < fours) v = __ldcg(reinterpret_cast<const float4*>(x) + i);
         if (job.norm != nullptr && i < fours) {
@@ -38,32 +44,41 @@ __device__ inline float stage_row(const Job& job, std::uint32_t* memory) {
         }
         if constexpr (is_quantized(kType)) {
             constexpr unsigned kAll = 0xFFFFFFFFU;
-            float top = fmaxf(fmaxf(fabsf(v.x), fabsf(v.y)), fmaxf(fabsf(v.z), fabsf(v.w)));
-            for (int offset = 4; offset > 0; offset /= 2) top = fmaxf(top, __shfl_xor_sync(kAll, top, offset));
-            // A NaN is in no byte and in no maximum: the scale keeps it.
-            float poison = (v.x + v.y + v.z + v.w) * 0.0F;
-            for (int offset = 4; offset > 0; offset /= 2) poison += __shfl_xor_sync(kAll, poison, offset);
-            const float inverse = top > 0 ? 127.0F / top : 0.0F;
-            const int a = __float2int_rn(v.x * inverse);
-            const int b = __float2int_rn(v.y * inverse);
-            const int c = __float2int_rn(v.z * inverse);
-            const int d = __float2int_rn(v.w * inverse);
-            int sum = a + b + c + d;
+            // As an unsigned number a NaN is above all others.
+            const auto size = [](float f) { return __float_as_uint(f) & 0x7FFFFFFFU; };
+            std::uint32_t top = max(max(size(v.x), size(v.y)), max(size(v.z), size(v.w)));
+            top = max(top, __shfl_xor_sync(kAll, top, 1));
+            top = max(top, __shfl_xor_sync(kAll, top, 2));
+            const float largest = __uint_as_float(top);
+            const float inverse = top != 0 ? __fdividef(127.0F, largest) : 0.0F;
+            // Added to 1.5 · 2^23 the product is rounded, and the low byte is the code.
+            const auto code = [&](float f) { return __float_as_uint(fmaf(f, inverse, 12582912.0F)); };
+            const std::uint32_t lower = __byte_perm(code(v.x), code(v.y), 0x0040);
+            const std::uint32_t upper = __byte_perm(code(v.z), code(v.w), 0x0040);
+            const std::uint32_t codes = __byte_perm(lower, upper, 0x5410);
+            int sum = __dp4a(static_cast<int>(codes), 0x01010101, 0);
             sum += __shfl_xor_sync(kAll, sum, 1);
             sum += __shfl_xor_sync(kAll, sum, 2);
-            const int other = __shfl_xor_sync(kAll, sum, 4);
             if (i < fours) {
-                memory[i] = (static_cast<unsigned>(a) & 255U) | (static_cast<unsigned>(b) & 255U) << 8U |
-                            (static_cast<unsigned>(c) & 255U) << 16U | static_cast<unsigned>(d) << 24U;
-                if (i % 8 == 0)
-                    marks[i / 8] = {poison + top / 127.0F,
-                                    {static_cast<std::int16_t>(sum), static_cast<std::int16_t>(other)}};
+                memory[i] = codes;
+                if (i % 4 == 0)
+                    reinterpret_cast<float2*>(memory + fours)[i / 4] = {largest * (1.0F / 127.0F),
+                                                                        static_cast<float>(sum)};
             }
         } else if (i < fours) {
             reinterpret_cast<float4*>(memory)[i] = v;
         }
     }
     return squares;
+}
+
+// What Finish::Add adds to, in a unit's row.
+template <int kPanels>
+__device__ inline float old_value(const Job& job, const Unit<kPanels>& unit, int local) {
+    if (job.finish != Finish::Add || local >= kPanels * kPanelRows) return 0;
+    const std::int32_t panel = kPanels == 2 && local >= kPanelRows ? unit.panel[kPanels - 1] : unit.panel[0];
+    const std::int32_t row = panel * kPanelRows + local % kPanelRows;
+    return row < unit.matrix[0]->w.rows ? __ldcg(job.out + row) : 0.0F;
 }
 
 template <DType kType, int kPanels, int kAhead>
@@ -108,7 +123,7 @@ __global__ void __launch_bounds__(kThreads, 2) one_row_kernel(const __grid_const
     wait_for_input();
     let_next_start();
     if (job.finish == Finish::Heads && threadIdx.x == kThreads - 1) kv = kv_row(job, 0);
-    float squares = stage_row<kType>(job, memory);
+    float squares = stage_row<kType, kThreads>(job, memory);
     for (int offset = 16; offset > 0; offset /= 2) squares += __shfl_xor_sync(0xFFFFFFFFU, squares, offset);
     if (lane == 0) square_parts[warp] = squares;
     __syncthreads();
@@ -140,7 +155,9 @@ __global__ void __launch_bounds__(kThreads, 2) one_row_kernel(const __grid_const
                 for (int w = 0; w < kWarps; ++w) all += square_parts[w];
                 factor = rsqrtf(all / static_cast<float>(job.cols) + job.eps);
             }
-            finish<kPanels>(job, unit_of<kPanels>(job, number), lane, 0, &kv, [&](int local) {
+            const Unit<kPanels> unit = unit_of<kPanels>(job, number);
+            const float old = old_value<kPanels>(job, unit, lane);
+            finish<kPanels>(job, unit, lane, 0, &kv, old, [&](int local) {
                 float v = 0;
 #pragma unroll
                 for (int w = 0; w < kWarps; ++w) v += parts[side][w][local];
@@ -168,24 +185,23 @@ __global__ void __launch_bounds__(kThreads, 2) one_row_kernel(const __grid_const
 #endif
 }
 
-// Steps of a panel in a stage: about 18 KB a stage.
-template <DType kType, int kPanels>
-constexpr int kOneSteps = (is_quantized(kType) && kType != DType::Q8_0 ? 16 : 8) / kPanels;
+constexpr int kOneWarps = 16;
+constexpr int kOneThreads = kOneWarps * 32;
 
-// As one_row_kernel, with the weights through a ring in shared memory. Of two panels, each has its half of
-// the warps.
+// As one_row_kernel, with the weights through a ring in shared memory. Eight warps work on a stage, the other
+// eight on the next one; of two panels, four warps have one.
 template <DType kType, int kPanels>
-__global__ void __launch_bounds__(kRingThreads, 2)
+__global__ void __launch_bounds__(kOneThreads + 32, 2)
     one_row_ring_kernel(const __grid_constant__ Job job, int stages, std::uint32_t ring_bytes) {
 #if __CUDA_ARCH__ >= 900
-    constexpr int kSteps = kOneSteps<kType, kPanels>;
-    constexpr int kShared = kWarps / kPanels;  // warps of a panel
+    constexpr int kSteps = kTakers / kPanels;
+    constexpr int kTeams = kOneWarps / kTakers;
     using Place = Stage<kType, kSteps>;
     extern __shared__ uint4 dynamic_memory[];
     auto* weights = reinterpret_cast<std::uint8_t*>(dynamic_memory);
     auto* memory = reinterpret_cast<std::uint32_t*>(weights + ring_bytes);
-    __shared__ float parts[2][kWarps][kPanelRows];
-    __shared__ float square_parts[kWarps];
+    __shared__ float parts[2][kOneWarps][kPanelRows];
+    __shared__ float square_parts[kOneWarps];
     __shared__ KvRow kv;
     __shared__ std::uint64_t full[kMostStages];
     __shared__ std::uint64_t empty[kMostStages];
@@ -193,35 +209,44 @@ __global__ void __launch_bounds__(kRingThreads, 2)
     const int lane = static_cast<int>(threadIdx.x % 32);
     const auto warp = static_cast<std::int32_t>(threadIdx.x / 32);
     Ring ring = make_ring(weights, full, empty, stages);
-    if (warp == kWarps) return copy_units<kType, kPanels, kSteps>(job, ring, lane);
+    if (warp == kOneWarps) return copy_units<kType, kPanels, kSteps>(job, ring, lane);
 
     wait_for_input();
     let_next_start();
-    if (job.finish == Finish::Heads && threadIdx.x == kThreads - 1) kv = kv_row(job, 0);
-    float squares = stage_row<kType>(job, memory);
-    for (int offset = 16; offset > 0; offset /= 2) squares += __shfl_xor_sync(0xFFFFFFFFU, squares, offset);
-    if (lane == 0) square_parts[warp] = squares;
-    workers_meet();
+    if (job.finish == Finish::Heads && threadIdx.x == kOneThreads - 1) kv = kv_row(job, 0);
+    float squares = stage_row<kType, kOneThreads>(job, memory);
+    if (job.norm != nullptr) {
+        for (int offset = 16; offset > 0; offset /= 2)
+            squares += __shfl_xor_sync(0xFFFFFFFFU, squares, offset);
+        if (lane == 0) square_parts[warp] = squares;
+    }
+    workers_meet<kOneThreads>();
 
     const auto* marks = reinterpret_cast<const GroupMark*>(memory + job.cols / 4);
     const auto* floats = reinterpret_cast<const float*>(memory);
     const std::int32_t all_steps = (job.cols + step_inputs(kType) - 1) / step_inputs(kType);
-    const std::int32_t mine = warp / kShared;  // panel
+    const std::int32_t mine = warp % kTakers / kSteps;  // panel
+    const std::int32_t local = warp % kSteps;           // step of the panel in a stage
+    std::int32_t team = 0;                              // that has the next stage
     int side = 0;
     int turn = 0;
     for (auto number = static_cast<std::int32_t>(blockIdx.x); number < job.units;
          number += static_cast<std::int32_t>(gridDim.x), side = 1 - side, ++turn) {
+        // The block's warps take turns to finish a unit, so that none falls behind.
+        const bool finishes = warp == turn % kOneWarps;
+        float old = 0;
+        if (finishes) old = old_value<kPanels>(job, unit_of<kPanels>(job, number), lane);
         float sums[2] = {};
         for (std::int32_t first = 0; first < all_steps; first += kSteps, ring.next()) {
+            const bool ours = team == warp / kTakers;
+            team = team + 1 == kTeams ? 0 : team + 1;
+            if (!ours) continue;
             barrier_wait(ring.full + ring.at, ring.turn);
-            const std::uint8_t* base = ring.data + (ring.at * kPanels + mine) * Place::kBytes;
-#pragma unroll
-            for (int i = 0; i < kSteps / kShared; ++i) {
-                const std::int32_t local = i * kShared + warp % kShared;
-                const std::int32_t step = first + local;
-                if (step >= all_steps) break;
+            const std::int32_t step = first + local;
+            if (step < all_steps) {
                 Panel<kType> panel;
-                panel.template load_staged<Place>(base, local, step, job.cols, lane);
+                panel.template load_staged<Place>(ring.data + (ring.at * kPanels + mine) * Place::kBytes,
+                                                  local, step, job.cols, lane);
                 if constexpr (Panel<kType>::kOutside) {
                     const Unit<kPanels> unit = unit_of<kPanels>(job, number);
                     const bool second = kPanels == 2 && mine == 1;
@@ -240,21 +265,22 @@ __global__ void __launch_bounds__(kRingThreads, 2)
             v += __shfl_xor_sync(0xFFFFFFFFU, v, 2);
             if (lane % 4 == 0) parts[side][warp][h * 8 + lane / 4] = v;
         }
-        workers_meet();
-        // The block's warps take turns, so that none falls behind.
-        if (warp == turn % kWarps && lane < kPanels * kPanelRows) {
+        workers_meet<kOneThreads>();
+        if (finishes && lane < kPanels * kPanelRows) {
             float factor = 1;
             if (job.norm != nullptr) {
                 float all = 0;
 #pragma unroll
-                for (int w = 0; w < kWarps; ++w) all += square_parts[w];
+                for (int w = 0; w < kOneWarps; ++w) all += square_parts[w];
                 factor = rsqrtf(all / static_cast<float>(job.cols) + job.eps);
             }
-            finish<kPanels>(job, unit_of<kPanels>(job, number), lane, 0, &kv, [&](int local) {
+            finish<kPanels>(job, unit_of<kPanels>(job, number), lane, 0, &kv, old, [&](int row) {
                 float v = 0;
 #pragma unroll
-                for (int w = 0; w < kShared; ++w)
-                    v += parts[side][local / kPanelRows * kShared + w][local % kPanelRows];
+                for (int team_of = 0; team_of < kTeams; ++team_of)
+#pragma unroll
+                    for (int w = 0; w < kSteps; ++w)
+                        v += parts[side][team_of * kTakers + row / kPanelRows * kSteps + w][row % kPanelRows];
                 return v * factor;
             });
         }
@@ -265,9 +291,9 @@ __global__ void __launch_bounds__(kRingThreads, 2)
 template <DType kType, int kPanels>
 bool launch_one(const Job& job, cudaStream_t stream) {
     if (has_ring())
-        return launch_ring(one_row_ring_kernel<kType, kPanels>, job,
-                           kPanels * Stage<kType, kOneSteps<kType, kPanels>>::kBytes,
-                           one_row_bytes<kType>(job.cols), 2, stream);
+        return launch_ring(one_row_ring_kernel<kType, kPanels>, job, kOneThreads,
+                           kPanels * Stage<kType, kTakers / kPanels>::kBytes, one_row_bytes<kType>(job.cols),
+                           1, stream);
     constexpr int kAhead = !is_quantized(kType) || kType == DType::Q8_0 ? (kPanels == 2 ? 2 : 3)
                                                                         : (kPanels == 2 ? 2 : 4);
     return launch(one_row_kernel<kType, kPanels, kAhead>, job, one_row_bytes<kType>(job.cols), stream);

@@ -11,8 +11,8 @@
 
 namespace vitrine::cuda::few {
 
-constexpr int kRingThreads = kThreads + 32;  // and the warp that copies
-constexpr int kMostStages = 8;
+constexpr int kMostStages = 16;
+constexpr int kTakers = 8;  // warps that work on a stage
 
 #if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
 
@@ -49,7 +49,10 @@ __device__ inline void copy_in(void* to, const void* from, std::uint32_t bytes, 
         : "memory");
 }
 // A barrier among the warps that do not copy.
-__device__ inline void workers_meet() { asm volatile("bar.sync 1, %0;" ::"n"(kThreads) : "memory"); }
+template <int kWorkers>
+__device__ inline void workers_meet() {
+    asm volatile("bar.sync 1, %0;" ::"n"(kWorkers) : "memory");
+}
 
 #endif
 
@@ -165,7 +168,7 @@ __device__ inline Ring make_ring(std::uint8_t* data, std::uint64_t (&full)[kMost
     if (threadIdx.x == 0) {
         for (int s = 0; s < stages; ++s) {
             barrier_make(full + s, 1);
-            barrier_make(empty + s, kWarps);
+            barrier_make(empty + s, kTakers);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");

@@ -60,12 +60,21 @@ __device__ inline std::uint32_t half_pair(float v) {
 __device__ inline __half2 as_halves(std::uint32_t v) { return *reinterpret_cast<__half2*>(&v); }
 __device__ inline std::uint32_t as_bits(__half2 v) { return *reinterpret_cast<std::uint32_t*>(&v); }
 
-// Activations of one row in shared memory as signed bytes, 32 to a scale. Behind each 32: the scale and the
-// sums of the first and the second sixteen bytes.
+// One row of activations as signed bytes, sixteen to a scale; a mark holds what belongs to a group of 32.
 struct GroupMark {
-    float scale;
-    std::int16_t sum[2];
+    float scale0;
+    float sum0;  // of the bytes of the first sixteen
+    float scale1;
+    float sum1;
 };
+
+// `a` under the mask, with `bits` set: one instruction.
+template <std::uint32_t kMask, std::uint32_t kBits>
+__device__ inline std::uint32_t masked(std::uint32_t a) {
+    std::uint32_t v;
+    asm("lop3.b32 %0, %1, %2, %3, 0xEA;" : "=r"(v) : "r"(a), "n"(kMask), "r"(kBits));
+    return v;
+}
 
 template <DType kType>
 struct Panel {
@@ -335,14 +344,11 @@ struct Panel {
             const std::uint32_t first[4] = {a.x, a.y, a.z, a.w};
             const std::uint32_t second[4] = {b.x, b.y, b.z, b.w};
             const GroupMark mark = marks[group];
-            constexpr int kOffset = code_offset(kType);
+            constexpr auto kOffset = static_cast<float>(code_offset(kType));
+            const float all = fmaf(mark.scale0, mark.sum0, mark.scale1 * mark.sum1);
 #pragma unroll
             for (int h = 0; h < 2; ++h) {
                 int dot[2] = {0, 0};
-                if constexpr (kOffset != 0) {
-                    dot[0] = -kOffset * mark.sum[0];
-                    dot[1] = -kOffset * mark.sum[1];
-                }
 #pragma unroll
                 for (int j = 0; j < 4; ++j) {
                     std::uint32_t low;
@@ -351,28 +357,27 @@ struct Panel {
                     dot[0] = __dp4a(static_cast<int>(low), static_cast<int>(first[j]), dot[0]);
                     dot[1] = __dp4a(static_cast<int>(high), static_cast<int>(second[j]), dot[1]);
                 }
-                float part;
-                if constexpr (has_super(kType)) {
+                const float p = mark.scale0 * static_cast<float>(dot[0]);
+                const float q = mark.scale1 * static_cast<float>(dot[1]);
+                if constexpr (has_halves(kType)) {
                     int small[2];
                     int minimum[2];
                     integers(h, small, minimum);
-                    if constexpr (has_halves(kType))
-                        part = d(h) * static_cast<float>(small[0] * dot[0] + small[1] * dot[1]);
-                    else
-                        part = d(h) * static_cast<float>(small[0] * (dot[0] + dot[1]));
-                    if constexpr (kType == DType::Q2_K)
-                        part -= high_half(super[h]) *
-                                static_cast<float>(minimum[0] * mark.sum[0] + minimum[1] * mark.sum[1]);
-                    else if constexpr (has_minimum(kType))
-                        part -= high_half(super[h]) *
-                                static_cast<float>(minimum[0] * (mark.sum[0] + mark.sum[1]));
+                    const float p0 = mark.scale0 * mark.sum0;
+                    const float q0 = mark.scale1 * mark.sum1;
+                    float part = static_cast<float>(small[0]) * fmaf(-kOffset, p0, p) +
+                                 static_cast<float>(small[1]) * fmaf(-kOffset, q0, q);
+                    part *= d(h);
+                    if constexpr (has_minimum(kType))
+                        part -= high_half(super[h]) * (static_cast<float>(minimum[0]) * p0 +
+                                                       static_cast<float>(minimum[1]) * q0);
+                    sum[h] += part;
                 } else {
                     const Scales s = scales(h);
-                    part = s.scale[0] * static_cast<float>(dot[0] + dot[1]);
-                    if constexpr (has_minimum(kType))
-                        part -= s.minimum[0] * static_cast<float>(mark.sum[0] + mark.sum[1]);
+                    const float part = kOffset != 0 ? fmaf(-kOffset, all, p + q) : p + q;
+                    sum[h] = fmaf(s.scale[0], part, sum[h]);
+                    if constexpr (has_minimum(kType)) sum[h] = fmaf(-s.minimum[0], all, sum[h]);
                 }
-                sum[h] = fmaf(mark.scale, part, sum[h]);
             }
         } else {
 #pragma unroll
@@ -489,10 +494,10 @@ struct Panel {
                 const std::uint32_t next = word >> 8U;
                 const __half2 sixteenth = __float2half2_rn(0.0625F);
                 const __half2 high_offset = __float2half2_rn(-64.0F - kOffset);
-                v[0] = __hsub2(as_halves((word & 0x000F000FU) | 0x64006400U), offset);
-                v[1] = __hsub2(as_halves((next & 0x000F000FU) | 0x64006400U), offset);
-                v[2] = __hfma2(as_halves((word & 0x00F000F0U) | 0x64006400U), sixteenth, high_offset);
-                v[3] = __hfma2(as_halves((next & 0x00F000F0U) | 0x64006400U), sixteenth, high_offset);
+                v[0] = __hsub2(as_halves(masked<0x000F000FU, 0x64006400U>(word)), offset);
+                v[1] = __hsub2(as_halves(masked<0x000F000FU, 0x64006400U>(next)), offset);
+                v[2] = __hfma2(as_halves(masked<0x00F000F0U, 0x64006400U>(word)), sixteenth, high_offset);
+                v[3] = __hfma2(as_halves(masked<0x00F000F0U, 0x64006400U>(next)), sixteenth, high_offset);
             } else {
                 std::uint32_t low;
                 std::uint32_t high;

@@ -91,10 +91,27 @@ __device__ inline void store_kv(const KvView& kv, std::int64_t at, float v) {
         reinterpret_cast<__nv_bfloat16*>(kv.base)[at] = __float2bfloat16_rn(v);
 }
 
-// Row `local` of the unit, row r of the step; sum(local) gives the finished products of this r.
+// Sixteen lanes' values as signed bytes with one scale; lane i of them has value i.
+__device__ inline void store_bytes(std::uint8_t* bytes, std::int32_t cols, std::int32_t first, int lane,
+                                   float v) {
+    constexpr unsigned kLanes = 0xFFFFU;
+    // As an unsigned number a NaN is above all others.
+    std::uint32_t top = __float_as_uint(v) & 0x7FFFFFFFU;
+    for (int offset = 8; offset > 0; offset /= 2) top = max(top, __shfl_xor_sync(kLanes, top, offset));
+    const float largest = __uint_as_float(top);
+    const int code = top != 0 ? __float2int_rn(v * (127.0F / largest)) : 0;
+    int sum = code;
+    for (int offset = 8; offset > 0; offset /= 2) sum += __shfl_xor_sync(kLanes, sum, offset);
+    bytes[first + lane] = static_cast<std::uint8_t>(code);
+    if (lane == 0)
+        reinterpret_cast<float2*>(bytes + cols)[first / 16] = {largest / 127.0F, static_cast<float>(sum)};
+}
+
+// Row `local` of the unit, row r of the step; sum(local) gives the finished products of this r. `old` is what
+// is in `out` there, for Finish::Add.
 template <int kPanels, class Sum>
 __device__ inline void finish(const Job& job, const Unit<kPanels>& unit, std::int32_t local, std::int32_t r,
-                              const KvRow* kv_rows, Sum&& sum) {
+                              const KvRow* kv_rows, float old, Sum&& sum) {
     const int p = kPanels == 2 ? local / kPanelRows : 0;
     // No run-time index into the unit: that would move it to local memory.
     const Matrix& m = kPanels == 2 && p == 1 ? *unit.matrix[kPanels - 1] : *unit.matrix[0];
@@ -106,15 +123,20 @@ __device__ inline void finish(const Job& job, const Unit<kPanels>& unit, std::in
     const std::int64_t at = std::int64_t{r} * job.stride + m.place + row;
     switch (job.finish) {
         case Finish::Store: job.out[at] = v; return;
-        case Finish::Add: job.out[at] += v; return;
+        case Finish::Add: job.out[at] = old + v; return;
         case Finish::Cap: job.out[at] = job.cap * tanhf(v / job.cap); return;
         case Finish::GateOver: job.out[at] = activate(job.activation, job.out[at]) * v; return;
-        case Finish::Gate: {
+        case Finish::Gate:
+        case Finish::GateBytes: {
             if (p != 0) return;
             const Matrix& other = *unit.matrix[kPanels - 1];
             float up = sum(local + kPanelRows * (kPanels - 1));
             if (other.bias != nullptr) up += other.bias[row];
-            job.out[at] = activate(job.activation, v) * up;
+            v = activate(job.activation, v) * up;
+            if (job.finish == Finish::Gate)
+                job.out[at] = v;
+            else
+                store_bytes(reinterpret_cast<std::uint8_t*>(job.out), job.stride, row - local, local, v);
             return;
         }
         case Finish::Heads: break;
