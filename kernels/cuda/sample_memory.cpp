@@ -25,6 +25,7 @@ class Places {
 
 SampleMode mode_of(const SampleRow& row) {
     if (row.temperature <= 0.0F) return SampleMode::Greedy;
+    if (row.top_k > 0 && row.top_k <= row.vocab / kSampleChunk) return SampleMode::Listed;
     return row.top_k > 0 || row.top_p < 1.0F || row.min_p > 0.0F ? SampleMode::Filter : SampleMode::Walk;
 }
 
@@ -35,7 +36,8 @@ Status SampleMemory::prepare(std::span<const SampleRow> rows, const float* logit
     clear();
     Places in(rows.size() * sizeof(SampleSettings));
     Places out(rows.size() * sizeof(std::int32_t));
-    bool only_maximum = true;
+    bool weighs = false;
+    bool ranks = false;
     std::vector<SampleSettings> settings;
     settings.reserve(rows.size());
     for (const SampleRow& row : rows) {
@@ -57,10 +59,13 @@ Status SampleMemory::prepare(std::span<const SampleRow> rows, const float* logit
         s.drawn_at = out.take(row.uniforms.size() * sizeof(DrawnToken));
         s.candidates = std::min(row.candidates, row.vocab);
         s.candidates_at = out.take(static_cast<std::uint64_t>(s.candidates) * sizeof(TokenChance));
-        only_maximum = only_maximum && s.mode == SampleMode::Greedy && s.changes == 0;
+        s.lists_candidates = s.candidates > 0 && s.candidates <= row.vocab / kSampleChunk;
+        s.ranks = s.changes > 0 || s.mode == SampleMode::Walk || s.mode == SampleMode::Filter;
+        weighs = weighs || s.mode != SampleMode::Greedy || s.lists_candidates;
+        ranks = ranks || s.ranks;
         settings.push_back(s);
     }
-    if (in.end() > INT32_MAX || out.end() > INT32_MAX)
+    if (rows.size() > kMostSampleRows || in.end() > INT32_MAX || out.end() > INT32_MAX)
         return Error{ErrorKind::TooLarge, "Too many tokens to draw in one step."};
     result_bytes_ = out.end();
     if (staging_.size() < in.end()) VITRINE_CHECK(staging_.grow(2 * in.end()));
@@ -91,7 +96,8 @@ Status SampleMemory::prepare(std::span<const SampleRow> rows, const float* logit
     view_.logits = logits;
     view_.width = width;
     view_.rows = static_cast<std::int32_t>(rows.size());
-    view_.only_maximum = only_maximum;
+    view_.weighs = weighs;
+    view_.ranks = ranks;
     view_.settings = settings_.data();
     view_.results = results_.data();
     view_.work = work_.data();

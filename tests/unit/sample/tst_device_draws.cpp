@@ -22,12 +22,16 @@ class TestDeviceDraws : public QObject {
             device_->write(**buffer, 0, logits);
             const std::vector<std::int32_t> zero = {0};
             const std::vector<std::int32_t> block = {0};
-            const SequenceSlice slice{.rows = 1, .blocks = block};
+            SequenceSlice slice;
+            slice.rows = 1;
+            slice.blocks = block;
             const std::vector<std::int32_t> outputs(logits.size() / static_cast<std::size_t>(width), 0);
-            device_->begin_step({.tokens = zero,
-                                 .positions = zero,
-                                 .sequences = std::span(&slice, 1),
-                                 .output_rows = outputs});
+            StepInput step;
+            step.tokens = zero;
+            step.positions = zero;
+            step.sequences = std::span(&slice, 1);
+            step.output_rows = outputs;
+            device_->begin_step(step);
             device_->sample({.logits = buffer->get(), .width = width, .rows = rows});
             if (!device_->finish_step().ok()) return outcomes;
             for (std::size_t r = 0; r < rows.size(); ++r) outcomes.push_back(device_->sampled(r));
