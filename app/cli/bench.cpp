@@ -75,6 +75,7 @@ Bench::Bench(std::shared_ptr<Model> model, EngineOptions options, std::int32_t r
       repeat_(repeat),
       recorder_(recorder),
       area_(read_area_bytes(cache_bytes(model_->device().info()), model_->device().info().memory_free)) {
+    if (options_.token_budget == 0) options_.token_budget = default_token_budget(model_->device().info());
     options_.prefix_cache =
         true;  // how a sequence gets to its depth without being timed (a static cache has none)
 }

@@ -35,7 +35,7 @@ struct ModelOptions {
 struct EngineFlags {
     std::string kv = "f16";
     std::int32_t block_size = 16;
-    std::int32_t chunk = 256;
+    std::int32_t chunk = 0;    // 0: what the device likes
     std::int32_t context = 0;  // 0: what the model was trained for
     std::string prefix_cache = "on";
     std::string cache = "paged";

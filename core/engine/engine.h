@@ -29,13 +29,14 @@ namespace vitrine {
 enum class CacheMode : std::uint8_t { Paged, Static };
 
 struct EngineOptions {
-    std::int32_t context = 0;         // most tokens of one sequence; 0: what the model was trained for
-    std::int32_t block_size = 16;     // tokens in a KV block: 8 to 256, a multiple of 8
-    std::int32_t blocks = 0;          // KV blocks; 0: one full context, less where memory is short
-    DType kv_dtype = DType::F16;      // F32, F16 or BF16
-    std::int32_t token_budget = 256;  // most rows of an iteration ("chunk" of a long prompt)
-    std::int32_t max_running = 32;    // most sequences in an iteration
-    bool prefix_cache = true;         // without effect in a static cache
+    std::int32_t context = 0;      // most tokens of one sequence; 0: what the model was trained for
+    std::int32_t block_size = 16;  // tokens in a KV block: 8 to 256, a multiple of 8
+    std::int32_t blocks = 0;       // KV blocks; 0: one full context, less where memory is short
+    DType kv_dtype = DType::F16;   // F32, F16 or BF16
+    std::int32_t token_budget =
+        0;  // most rows of an iteration ("chunk" of a long prompt); 0: what the device likes
+    std::int32_t max_running = 32;  // most sequences in an iteration
+    bool prefix_cache = true;       // without effect in a static cache
     CacheMode cache = CacheMode::Paged;
 };
 
@@ -127,6 +128,9 @@ struct MemoryPlan {
     std::uint64_t free = 0;  // on the device, before the KV pool was made; 0: not known
     EngineOptions options;   // with the defaults filled in, so that all fits
 };
+
+// Rows of an iteration that keep a device busy without making others wait for long: 256, on a GPU 2048.
+std::int32_t default_token_budget(const DeviceInfo& device);
 
 // What an engine over such a model would take, before anything is loaded: from the configuration, the device
 // memory of its weights and what is free beside them. InvalidArgument for options out of range; OutOfMemory

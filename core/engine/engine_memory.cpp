@@ -7,6 +7,9 @@ namespace {
 
 std::string mebibytes(std::uint64_t bytes) { return std::to_string((bytes + (1U << 20) - 1) >> 20) + " MiB"; }
 
+constexpr std::int32_t kProcessorBudget = 256;
+constexpr std::int32_t kGpuBudget = 2048;
+
 Status check(const EngineOptions& o) {
     if (o.block_size < 8 || o.block_size > 256 || o.block_size % 8 != 0)
         return invalid_request("The KV block size must be a multiple of 8 from 8 to 256, not " +
@@ -14,8 +17,9 @@ Status check(const EngineOptions& o) {
     if (o.kv_dtype != DType::F32 && o.kv_dtype != DType::F16 && o.kv_dtype != DType::BF16)
         return invalid_request("The KV cache can be F32, F16 or BF16, not " +
                                std::string(info_of(o.kv_dtype).name) + ".");
-    if (o.token_budget < 1 || o.token_budget > 65536)
-        return invalid_request("The token budget of an iteration must be 1 to 65536.");
+    if (o.token_budget < 0 || o.token_budget > 65536)
+        return invalid_request(
+            "The token budget of an iteration must be 1 to 65536, or 0 for what the device likes.");
     if (o.max_running < 1 || o.max_running > 4096)
         return invalid_request("The number of running sequences must be 1 to 4096.");
     if (o.context < 0 || o.blocks < 0)
@@ -45,6 +49,10 @@ std::int32_t common_window(const ModelConfig& c) {
     return widest;
 }
 
+std::int32_t default_token_budget(const DeviceInfo& device) {
+    return device.name == "cuda" ? kGpuBudget : kProcessorBudget;
+}
+
 Result<MemoryPlan> plan_memory(const ModelConfig& c, const EngineOptions& wanted, std::uint64_t weights,
                                std::uint64_t free) {
     VITRINE_CHECK(check(wanted));
@@ -52,6 +60,7 @@ Result<MemoryPlan> plan_memory(const ModelConfig& c, const EngineOptions& wanted
     plan.options = wanted;
     EngineOptions& o = plan.options;
     if (o.context == 0) o.context = c.context;
+    if (o.token_budget == 0) o.token_budget = kProcessorBudget;
     plan.weights = weights;
     plan.free = free;
     plan.workspace = Workspace::bytes(c, o.token_budget, max_outputs(o));
@@ -85,8 +94,10 @@ Result<std::unique_ptr<Engine>> Engine::make(std::shared_ptr<Model> model, const
     if (!model || !model->has_weights())
         return invalid_request("An engine needs a model whose weights are loaded.");
     const ModelConfig& c = model->config();
-    VITRINE_TRY(const MemoryPlan plan,
-                plan_memory(c, wanted, model->weights().bytes, model->device().info().memory_free));
+    const DeviceInfo device = model->device().info();
+    EngineOptions chosen = wanted;
+    if (chosen.token_budget == 0) chosen.token_budget = default_token_budget(device);
+    VITRINE_TRY(const MemoryPlan plan, plan_memory(c, chosen, model->weights().bytes, device.memory_free));
     const EngineOptions& o = plan.options;
     VITRINE_TRY(auto storage, model->device().make_kv(kv_shape(c, o)));
     VITRINE_TRY(auto workspace, Workspace::make(model->device(), c, o.token_budget, max_outputs(o)));
