@@ -98,6 +98,13 @@ __device__ void find_bound(unsigned long long own, int k, unsigned long long* ro
     __syncthreads();
 }
 
+// What this thread wrote before is seen by whoever takes a later ticket.
+__device__ unsigned take_ticket(unsigned* ticket) {
+    unsigned number;
+    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;" : "=r"(number) : "l"(ticket) : "memory");
+    return number;
+}
+
 __global__ void __launch_bounds__(kChunkThreads) stats_kernel(SampleView v) {
     __shared__ StatsShared shared;
     const int row = static_cast<int>(blockIdx.y);
@@ -106,7 +113,7 @@ __global__ void __launch_bounds__(kChunkThreads) stats_kernel(SampleView v) {
     const int thread = static_cast<int>(threadIdx.x);
     const int lane = thread % 32;
     const int warp = thread / 32;
-    const SampleSettings& s = settings_of(v, row);
+    const SampleSettings s = settings_of(v, row);  // all at once: each sector on its own would be waited for
     const RowWork w = work_of(v, row);
     const float* logits = logits_of(v, s);
     const int base = chunk * kSampleChunk;
@@ -181,25 +188,29 @@ __global__ void __launch_bounds__(kChunkThreads) stats_kernel(SampleView v) {
     }
     __syncthreads();
     auto* tickets = reinterpret_cast<unsigned*>(v.work);
-    if (thread == 0) {
+    if (warp == 0) {
         ChunkStats c{kNothing, kNothing, -INFINITY, 0.0F, 0, 0};
-        for (int i = 0; i < kWarps; ++i) {
-            c.top = least(c.top, shared.top[i]);
-            c.altered = least(c.altered, shared.altered[i]);
-            c.maximum = fmaxf(c.maximum, shared.maximum[i]);
-            c.odd |= shared.odd[i];
+        if (lane < kWarps)
+            c = {shared.top[lane],     shared.altered[lane], shared.maximum[lane],
+                 shared.sum[lane], shared.odd[lane],     0};
+        const float warp_maximum = c.maximum;
+        for (int d = kWarps / 2; d > 0; d /= 2) {
+            c.top = least(c.top, __shfl_xor_sync(kAll, c.top, d));
+            c.altered = least(c.altered, __shfl_xor_sync(kAll, c.altered, d));
+            c.maximum = fmaxf(c.maximum, __shfl_xor_sync(kAll, c.maximum, d));
+            c.odd |= __shfl_xor_sync(kAll, c.odd, d);
         }
-        for (int i = 0; i < kWarps; ++i)
-            if (shared.maximum[i] > -INFINITY) c.sum += shared.sum[i] * expf(shared.maximum[i] - c.maximum);
-        w.chunks[chunk] = c;
-        __threadfence();
-        shared.last = atomicAdd(tickets + row, 1U) == static_cast<unsigned>(chunks - 1) ? 1 : 0;
+        if (warp_maximum > -INFINITY) c.sum *= expf(warp_maximum - c.maximum);
+        for (int d = kWarps / 2; d > 0; d /= 2) c.sum += __shfl_xor_sync(kAll, c.sum, d);
+        if (lane == 0) {
+            w.chunks[chunk] = c;
+            shared.last = take_ticket(tickets + row) == static_cast<unsigned>(chunks - 1) ? 1 : 0;
+        }
     }
     __syncthreads();
     if (shared.last == 0) return;
 
     // The row's last block puts the chunks together.
-    __threadfence();
     if (thread == 0) tickets[row] = 0;
     ChunkStats c{kNothing, kNothing, -INFINITY, 0.0F, 0, 0};
     if (thread < chunks) {
@@ -310,7 +321,7 @@ __global__ void __launch_bounds__(kWeighThreads) weigh_kernel(SampleView v) {
     __shared__ WeighShared shared;
     const int row = static_cast<int>(blockIdx.y);
     const int thread = static_cast<int>(threadIdx.x);
-    const SampleSettings& s = settings_of(v, row);
+    const SampleSettings s = settings_of(v, row);
     const SampleMode mode = s.mode;
     if (!is_drawn(v, row) || (mode == SampleMode::Greedy && !s.lists_candidates)) return;
     const RowWork w = work_of(v, row);
@@ -357,8 +368,12 @@ __global__ void __launch_bounds__(kWeighThreads) weigh_kernel(SampleView v) {
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < kWeighChunks; ++i) {
-        if (base + i * kSampleChunk < chunks * kSampleChunk)
+        if (base + i * kSampleChunk < chunks * kSampleChunk) {
             w.values[base + i * kSampleChunk + thread] = z[i];
+            if (mode == SampleMode::Filter)
+                w.bins[base + i * kSampleChunk + thread] =
+                    z[i] > kLightest ? static_cast<std::uint16_t>(bin_of(z[i])) : kNoBin;
+        }
         if (mode == SampleMode::Walk) {
             const double sum = warp_sum(exp(static_cast<double>(z[i])));
             if (thread % 32 == 0) shared.sums[i][thread / 32] = sum;
@@ -387,7 +402,7 @@ __global__ void __launch_bounds__(kWeighThreads) weigh_kernel(SampleView v) {
 __global__ void __launch_bounds__(kChunkThreads) rank_kernel(SampleView v) {
     const int row = static_cast<int>(blockIdx.y);
     const int thread = static_cast<int>(threadIdx.x);
-    const SampleSettings& s = settings_of(v, row);
+    const SampleSettings s = settings_of(v, row);
     if (!s.ranks || !is_drawn(v, row)) return;
     const float* logits = logits_of(v, s);
     const float maximum = work_of(v, row).stats->maximum;

@@ -34,21 +34,22 @@ struct DrawShared {
 class Ordered {
   public:
     __device__ Ordered(const RowWork& w, int vocab, DrawShared& shared)
-        : values_(w.values), vocab_(vocab), shared_(shared) {}
+        : values_(w.values), bins_(w.bins), vocab_(vocab), shared_(shared) {}
 
     // What the bins hold.
     __device__ void read_bins(const RowWork& w) {
         double mass[kBinsPerThread];
         int count = 0;
         double sum = 0;
+        // Of the first bin's heaviest possible token; the next ones' by steps of exp(-1/64).
+        double unit = exp(-static_cast<double>(thread() * kBinsPerThread) / kBinsPerUnit) /
+                      static_cast<double>(1ULL << kMassBits);
 #pragma unroll
         for (int i = 0; i < kBinsPerThread; ++i) {
             const int b = thread() * kBinsPerThread + i;
             counts_[i] = b < kBins ? static_cast<int>(w.counts[b]) : 0;
-            mass[i] = counts_[i] > 0
-                          ? static_cast<double>(w.masses[b]) * exp(-static_cast<double>(b) / kBinsPerUnit) /
-                                static_cast<double>(1ULL << kMassBits)
-                          : 0.0;
+            mass[i] = counts_[i] > 0 ? static_cast<double>(w.masses[b]) * unit : 0.0;
+            unit *= 0.98449643700540845;
             count += counts_[i];
             sum += mass[i];
         }
@@ -176,7 +177,8 @@ class Ordered {
 
   private:
     __device__ static int thread() { return static_cast<int>(threadIdx.x); }
-    __device__ static int place(int i) { return thread() * kRoomPerThread + i; }
+    // A thread has in_thread_ tokens in a row: as few as possible, since exponentials take long.
+    __device__ int place(int i) const { return i < in_thread_ ? thread() * in_thread_ + i : kRoom; }
     __device__ double weight(int place) const {
         return exp(static_cast<double>(value_of(shared_.list[place])));
     }
@@ -186,6 +188,7 @@ class Ordered {
         while (padded < list_count_) padded *= 2;
         for (int i = list_count_ + thread(); i < padded; i += kDrawThreads) shared_.list[i] = kNothing;
         sort_shared<kDrawThreads>(shared_.list, padded);
+        in_thread_ = (list_count_ + kDrawThreads - 1) / kDrawThreads;
         double own[kRoomPerThread];
         double sum = 0;
 #pragma unroll
@@ -216,47 +219,61 @@ class Ordered {
         return shared_.bin;
     }
     __device__ Hit told_hit(int at) {
-        if (at / kRoomPerThread == thread()) {
+        if (at / in_thread_ == thread()) {
 #pragma unroll
             for (int i = 0; i < kRoomPerThread; ++i)
-                if (at % kRoomPerThread == i) shared_.mass = reached_[i];
+                if (at % in_thread_ == i) shared_.mass = reached_[i];
             shared_.token = id_of(shared_.list[at]);
         }
         __syncthreads();
         return {list_before_ + at, shared_.mass, shared_.token};
     }
 
+    // Looks at half as many bytes in bins as in weights.
     __device__ void gather() {
-        // bin_of() as two exact comparisons.
-        const float heaviest = -static_cast<float>(low_) / kBinsPerUnit;
-        const float lightest = fmaxf(-static_cast<float>(high_ + 1) / kBinsPerUnit, kLightest);
-        const auto take = [&](float z, int id) {
-            if (!(z > lightest && z <= heaviest)) return;
-            const int at = atomicAdd(&shared_.gathered, 1);
-            if (at < kRoom) shared_.list[at] = packed(z, id);
-        };
-        const auto* quads = reinterpret_cast<const float4*>(values_);
-        const int count = (vocab_ + 3) / 4;  // what lies beyond the vocabulary is -infinity
-        constexpr int kFlight = 4;
-        for (int first = thread(); first < count; first += kFlight * kDrawThreads) {
-            float4 q[kFlight];
+        const auto* packs = reinterpret_cast<const uint4*>(bins_);
+        const int count = (vocab_ + 7) / 8;  // what lies beyond the vocabulary is in no bin
+        const auto low = static_cast<unsigned>(low_);
+        const auto width = static_cast<unsigned>(high_ - low_);
+        const int lane = thread() % 32;
+        for (int first = 0; first < count; first += 4 * kDrawThreads) {
+            uint4 pack[4];
 #pragma unroll
-            for (int f = 0; f < kFlight; ++f) {
-                const int i = first + f * kDrawThreads;
-                q[f] = i < count ? quads[i] : float4{-INFINITY, -INFINITY, -INFINITY, -INFINITY};
+            for (int f = 0; f < 4; ++f) {
+                const int i = first + f * kDrawThreads + thread();
+                pack[f] = i < count ? packs[i] : uint4{~0U, ~0U, ~0U, ~0U};
             }
+            unsigned hits = 0;
 #pragma unroll
-            for (int f = 0; f < kFlight; ++f) {
-                const int id = 4 * (first + f * kDrawThreads);
-                take(q[f].x, id);
-                take(q[f].y, id + 1);
-                take(q[f].z, id + 2);
-                take(q[f].w, id + 3);
+            for (int f = 0; f < 4; ++f) {
+                const unsigned words[4] = {pack[f].x, pack[f].y, pack[f].z, pack[f].w};
+#pragma unroll
+                for (int k = 0; k < 4; ++k) {
+                    hits |= ((words[k] & 0xFFFFU) - low <= width ? 1U : 0U) << (8 * f + 2 * k);
+                    hits |= ((words[k] >> 16U) - low <= width ? 1U : 0U) << (8 * f + 2 * k + 1);
+                }
+            }
+            if (__all_sync(kAll, hits == 0)) continue;
+            int before = __popc(hits);
+            const int own = before;
+            for (int d = 1; d < 32; d *= 2) {
+                const int other = __shfl_up_sync(kAll, before, d);
+                if (lane >= d) before += other;
+            }
+            int place = 0;
+            if (lane == 31) place = atomicAdd(&shared_.gathered, before);
+            place = __shfl_sync(kAll, place, 31) + before - own;
+            for (; hits != 0; hits &= hits - 1) {
+                const int bit = __ffs(static_cast<int>(hits)) - 1;
+                const int id = 8 * (first + bit / 8 * kDrawThreads + thread()) + bit % 8;
+                if (place < kRoom) shared_.list[place] = packed(values_[id], id);
+                ++place;
             }
         }
     }
 
     const float* values_;
+    const std::uint16_t* bins_;
     int vocab_;
     DrawShared& shared_;
     int count_ = 0;
@@ -269,6 +286,7 @@ class Ordered {
     int high_ = -1;
     int list_before_ = 0;
     int list_count_ = 0;
+    int in_thread_ = 1;
     double reached_[kRoomPerThread];
 };
 

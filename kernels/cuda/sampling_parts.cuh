@@ -14,6 +14,7 @@ inline constexpr int kBinsPerUnit = 64;
 // Weights below exp(-50) of the heaviest are less than a unit in the last place of any sum: like the host's.
 inline constexpr float kLightest = -50.0F;
 inline constexpr int kBins = 50 * kBinsPerUnit;
+inline constexpr std::uint16_t kNoBin = 0xFFFF;
 inline constexpr int kRoom = 4096;  // tokens that are sorted at once
 // A weight is kept as its share of the heaviest one that its bin could hold, in 2^-39: a block's 4096 of them
 // fit into two words, 2^18 of them into 64 bits.
@@ -52,6 +53,7 @@ struct RowWork {
     unsigned long long* candidate_list;  // [kRoom] packed(logit, id)
     unsigned long long* chunk_lists;     // [kMostCandidates][kMostCandidates] sorted, of few chunks
     float* values;                       // [whole chunks] changed logits, then log-weights
+    std::uint16_t* bins;                 // [whole chunks] or kNoBin
     static constexpr std::uint64_t kStatsAt = sizeof(ChunkStats) * kMostSampleChunks;
     static constexpr std::uint64_t kSumsAt = kStatsAt + 64;
     static constexpr std::uint64_t kMassesAt = kSumsAt + sizeof(double) * kMostSampleChunks;
@@ -66,7 +68,8 @@ static_assert(sizeof(RowStats) <= 64 && RowWork::kValuesAt % 16 == 0);
 
 __host__ __device__ constexpr int chunks_of(int width) { return (width + kSampleChunk - 1) / kSampleChunk; }
 __host__ __device__ constexpr std::uint64_t row_bytes(int width) {
-    return RowWork::kValuesAt + sizeof(float) * kSampleChunk * static_cast<std::uint64_t>(chunks_of(width));
+    return RowWork::kValuesAt +
+           (sizeof(float) + sizeof(std::uint16_t)) * kSampleChunk * static_cast<std::uint64_t>(chunks_of(width));
 }
 
 inline __device__ RowWork work_of(const SampleView& v, int row) {
@@ -81,6 +84,7 @@ inline __device__ RowWork work_of(const SampleView& v, int row) {
     w.candidate_list = reinterpret_cast<unsigned long long*>(base + RowWork::kCandidateListAt);
     w.chunk_lists = reinterpret_cast<unsigned long long*>(base + RowWork::kChunkListsAt);
     w.values = reinterpret_cast<float*>(base + RowWork::kValuesAt);
+    w.bins = reinterpret_cast<std::uint16_t*>(w.values + kSampleChunk * chunks_of(v.width));
     return w;
 }
 
