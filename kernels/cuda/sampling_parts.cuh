@@ -167,7 +167,7 @@ __device__ void sort_shared(unsigned long long* keys, int count) {
     for (int k = 2; k <= count; k *= 2) {
         for (int j = k / 2; j > 0; j /= 2) {
             for (int p = static_cast<int>(threadIdx.x); p < count / 2; p += kThreads) {
-                const int a = 2 * j * (p / j) + p % j;
+                const int a = 2 * p - (p & (j - 1));  // 2 j (p / j) + p % j, without a division
                 const int b = a + j;
                 const unsigned long long x = keys[a];
                 const unsigned long long y = keys[b];
