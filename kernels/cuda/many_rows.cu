@@ -325,9 +325,20 @@ __global__ void add_normalised_kernel(const float* y, const float* inverse, std:
         float w[kEight];
         load(i, v);
         load_eight<kWhole>(weight, i, n, w);
+        if constexpr (kWhole) {
+            auto* fours = reinterpret_cast<float4*>(to + i);
 #pragma unroll
-        for (int j = 0; j < kEight; ++j)
-            if (kWhole || i + j < n) to[i + j] += v[j] * factor * w[j];
+            for (int j = 0; j < 2; ++j) {
+                float4 sum = fours[j];
+                sum.x += v[4 * j] * factor * w[4 * j];
+                sum.y += v[4 * j + 1] * factor * w[4 * j + 1];
+                sum.z += v[4 * j + 2] * factor * w[4 * j + 2];
+                sum.w += v[4 * j + 3] * factor * w[4 * j + 3];
+                fours[j] = sum;
+            }
+        } else {
+            for (int j = 0; j < min(kEight, n - i); ++j) to[i + j] += v[j] * factor * w[j];
+        }
     }
 }
 
