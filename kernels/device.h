@@ -25,6 +25,10 @@ class Device : public Ops {
   public:
     virtual DeviceInfo info() const = 0;
 
+    // What is uploaded next belongs to this layer; −1: to none (embedding, output). For devices of several
+    // parts.
+    virtual void place(std::int32_t /*layer*/) {}
+
     // Copies a matrix to the device, regrouped. OutOfMemory where it does not fit; nothing is left behind.
     virtual Result<Weight> upload(const HostTensor& tensor) = 0;
     virtual Result<Buffer> allocate(std::size_t floats) = 0;  // not zeroed

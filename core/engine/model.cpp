@@ -6,7 +6,9 @@
 #include <string_view>
 #include <system_error>
 
+#include "core/engine/placement.h"
 #include "kernels/gpu/cuda_module.h"
+#include "kernels/host/split_device.h"
 
 namespace vitrine {
 namespace {
@@ -105,8 +107,37 @@ Result<std::shared_ptr<Model>> Model::load(const std::filesystem::path& path, co
     return model;
 }
 
+// A model that does not fit on the GPU as a whole keeps its last layers on the processor.
+Status Model::split_where_needed(const ModelSource& source, const LoadOptions& options) {
+    if (device_->info().name != "cuda") return {};
+    std::uint64_t outside = 0;
+    for (const char* name : {"token_embd.weight", "output.weight"}) {
+        const auto tensor = source.tensor(name);
+        if (tensor)
+            outside +=
+                static_cast<std::uint64_t>(tensor->rows) * row_bytes(tensor->dtype, tensor->cols).value_or(0);
+    }
+    const std::uint64_t free = device_->info().memory_free;
+    const Placement placement = place_layers(config_, source.weights_bytes(), outside, free);
+    if (placement.all) return {};
+    const std::string why = "The model needs " + mebibytes(placement.needed) + " of GPU memory, and " +
+                            mebibytes(free) + " are free";
+    VITRINE_TRY(auto processor, make_cpu_device(options.threads));
+    if (placement.gpu_layers == 0) {
+        device_ = std::move(processor);
+        device_note_ = "No GPU is used: " + why + ", too little for a layer.";
+        return {};
+    }
+    device_ =
+        make_split_device(std::move(device_), std::move(processor), placement.gpu_layers, config_.layers);
+    device_note_ =
+        why + ": layers from " + std::to_string(placement.gpu_layers) + " on run on the processor.";
+    return {};
+}
+
 Status Model::read_weights(const ModelSource& source, const LoadOptions& options) {
     VITRINE_TRY(device_, open_device(options, device_note_));
+    VITRINE_CHECK(split_where_needed(source, options));
     const std::uint64_t free = device_->info().memory_free;
     if (options.planned)
         options.planned({.config = config_, .weights_bytes = source.weights_bytes(), .free_bytes = free});

@@ -51,7 +51,7 @@ class Model {
     // Null where the file has none; template_error() says why where it has one that does not parse.
     const ChatTemplate* chat_template() const { return template_.get(); }
     const std::string& template_error() const { return template_error_; }
-    // Why "auto" chose the processor, in a sentence; empty where it did not.
+    // Why not everything runs on a GPU, in a sentence; empty where it does, or where none was asked for.
     const std::string& device_note() const { return device_note_; }
     bool has_weights() const { return device_ != nullptr; }
     Device& device() { return *device_; }
@@ -67,6 +67,7 @@ class Model {
     static std::shared_ptr<Model> described(const ModelSource& source);
     Status read_text_parts(const ModelSource& source);
     Status read_weights(const ModelSource& source, const LoadOptions& options);
+    Status split_where_needed(const ModelSource& source, const LoadOptions& options);
     std::filesystem::path path_;
     ModelConfig config_;
     std::unique_ptr<Tokenizer> tokenizer_;

@@ -62,6 +62,7 @@ std::uint64_t bytes_of(const Weight& w) { return w ? w->bytes : 0; }
 Result<Weights> load_weights(const ModelSource& source, Device& device, const LoadProgress& progress) {
     Loader loader(source, device, progress);
     Weights w;
+    device.place(-1);
     VITRINE_TRY(w.embedding, loader.required("token_embd.weight"));
     VITRINE_TRY(w.output_norm, loader.required("output_norm.weight"));
     VITRINE_TRY(w.output, loader.optional("output.weight"));
@@ -69,6 +70,7 @@ Result<Weights> load_weights(const ModelSource& source, Device& device, const Lo
     w.layers.resize(static_cast<std::size_t>(source.config().layers));
     for (std::size_t i = 0; i < w.layers.size(); ++i) {
         LayerWeights& l = w.layers[i];
+        device.place(static_cast<std::int32_t>(i));
         const std::string at = "blk." + std::to_string(i) + ".";
         VITRINE_TRY(l.attn_norm, loader.required(at + "attn_norm.weight"));
         VITRINE_TRY(l.wq, loader.required(at + "attn_q.weight"));
