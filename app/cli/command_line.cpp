@@ -94,7 +94,7 @@ void add_engine(CLI::App& app, EngineFlags& flags) {
     add_integer(app, "--block-size", flags.block_size, 1, 65536,
                 "Tokens in a KV block: 8 to 256, a multiple of 8 (16)");
     add_integer(
-        app, "--chunk", flags.chunk, 0, 65536,
+        app, "--chunk", flags.chunk, 1, 65536,
         "Token budget of an iteration: a long prompt is computed in such chunks (256, on a GPU 2048)");
     app.add_option("--prefix-cache", flags.prefix_cache,
                    "Keep KV blocks for prompts that begin alike: on or off")

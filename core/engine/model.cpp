@@ -8,7 +8,7 @@
 
 #include "core/engine/placement.h"
 #include "kernels/gpu/cuda_module.h"
-#include "kernels/host/split_device.h"
+#include "kernels/split_device.h"
 
 namespace vitrine {
 namespace {

@@ -1,4 +1,4 @@
-#include "kernels/host/split_device.h"
+#include "kernels/split_device.h"
 
 #include <algorithm>
 #include <array>

@@ -42,7 +42,7 @@ class TestEngine : public QObject {
         };
         for (const int size : {-8, 0, 4, 12, 264, 1 << 30}) QVERIFY(refused({.block_size = size}));
         QVERIFY(refused({.kv_dtype = DType::Q4_0}));
-        QVERIFY(refused({.token_budget = 0}));
+        QVERIFY(refused({.token_budget = -1}));
         QVERIFY(refused({.max_running = 0}));
         QVERIFY(refused({.context = -1}));
         QVERIFY(refused({.blocks = -1}));

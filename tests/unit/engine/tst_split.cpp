@@ -1,6 +1,6 @@
 // A model on two devices: the same answers as on one, wherever the cut is; and where the cut is made.
 #include "core/engine/placement.h"
-#include "kernels/host/split_device.h"
+#include "kernels/split_device.h"
 #include "tests/unit/engine/engine_bench.h"
 
 using namespace vitrine;
