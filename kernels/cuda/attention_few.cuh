@@ -18,7 +18,6 @@ constexpr int kWarps = 8;
 constexpr int kThreads = kWarps * kWarp;
 constexpr int kTile = 16;  // keys that a warp takes at a time
 constexpr int kMostCluster = 8;
-constexpr std::int32_t kOneCluster = 2048;  // keys up to which one cluster has a sequence to itself
 constexpr std::int32_t kMostClusters = 32;
 
 struct FewArgs {
@@ -30,6 +29,7 @@ struct FewArgs {
     std::int32_t chunks = 1;        // of columns
     float4* partial = nullptr;      // [unit][cluster][items]
     float2* partial_top = nullptr;  // [unit][cluster][columns]: maximum, sum
+    Divider by_group, by_chunks, by_cluster, by_splits, by_octets, by_share;
 };
 
 // What one block, or the merge of a unit, has to do. A unit is a chunk of the columns of one sequence and
@@ -49,21 +49,21 @@ template <int kColumns>
 __device__ Unit unit_of(const FewArgs& f) {
     Unit u;
     u.slice = f.step.slices[blockIdx.z];
-    u.kv_head = static_cast<std::int32_t>(blockIdx.y) / f.chunks;
-    u.group = f.a.heads / f.a.kv.kv_heads;
-    u.first = (static_cast<std::int32_t>(blockIdx.y) % f.chunks) * kColumns;
+    u.kv_head = f.by_chunks(blockIdx.y);
+    u.group = static_cast<std::int32_t>(f.by_group.by);
+    u.first = (static_cast<std::int32_t>(blockIdx.y) - u.kv_head * f.chunks) * kColumns;
     u.columns = u.slice.rows * u.group;
     u.empty = u.slice.rows < f.range.least || u.slice.rows > f.range.most || u.first >= u.columns;
-    u.row_low = u.first / u.group;
-    u.row_high = min(u.columns - 1, u.first + kColumns - 1) / u.group;
+    u.row_low = f.by_group(u.first);
+    u.row_high = f.by_group(min(u.columns, u.first + kColumns) - 1);
     u.to = u.slice.start + u.row_high + 1;
     u.from = f.a.window > 0 ? max(0, u.slice.start + u.row_low + 1 - f.a.window) : 0;
     u.first_tile = u.from / kTile;
     u.tiles = (u.to + kTile - 1) / kTile - u.first_tile;
     const std::int32_t splits = f.cluster * f.clusters;
-    u.per = max(kWarps, (u.tiles + splits - 1) / splits);
+    u.per = max(kWarps, f.by_splits(u.tiles + splits - 1));
     u.blocks = (u.tiles + u.per - 1) / u.per;
-    u.clusters = (u.blocks + f.cluster - 1) / f.cluster;
+    u.clusters = f.by_cluster(u.blocks + f.cluster - 1);
     return u;
 }
 
@@ -112,14 +112,14 @@ struct Tile {
         if constexpr (kCount % 4 == 1) to[kCount / 4 * 4] = there ? load4(from + kCount / 4 * 16) : 0;
     }
 
-    __device__ __forceinline__ void load_keys(const std::uint8_t* const (&octet)[2], std::int32_t first,
+    __device__ __forceinline__ void load_keys(const std::uint8_t* base, const std::int32_t (&octet)[2], std::int32_t first,
                                               std::int32_t from, std::int32_t to, int g, int t) {
         constexpr int kPiece = 4 * S::kWords;  // words of 8 dimensions
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
             const std::int32_t k = first + 8 * h + g;
             const bool there = k >= from && k < to;
-            const std::uint8_t* row = octet[h] + g * kDim * S::kBytes;
+            const std::uint8_t* row = base + (std::int64_t{octet[h]} * 8 + g) * (kDim * S::kBytes);
 #pragma unroll
             for (int i = 0; i < kDim / 32; ++i)
                 load_words<kPiece>(&key[h][i * kPiece], row + (32 * i + 8 * t) * S::kBytes, there);
@@ -129,7 +129,7 @@ struct Tile {
         }
     }
 
-    __device__ __forceinline__ void load_values(const std::uint8_t* const (&octet)[2], std::int64_t plane,
+    __device__ __forceinline__ void load_values(const std::uint8_t* base, const std::int32_t (&octet)[2],
                                                 std::int32_t first, std::int32_t from, std::int32_t to, int g,
                                                 int t) {
         constexpr int kPiece = 4 * S::kWords;
@@ -139,7 +139,7 @@ struct Tile {
             const int slot = 2 * t + i % 2;
             const std::int32_t k = first + 8 * (i / 2) + slot;
             const bool there = k >= from && k < to;
-            const std::uint8_t* row = octet[i / 2] + plane + slot * kDim * S::kBytes;
+            const std::uint8_t* row = base + (std::int64_t{octet[i / 2]} * 8 + slot) * (kDim * S::kBytes);
 #pragma unroll
             for (int j = 0; j < kDim / 64; ++j)
                 load_words<kPiece>(&value[i][j * kPiece], row + (64 * j + 8 * g) * S::kBytes, there);
@@ -212,6 +212,12 @@ __device__ __forceinline__ int dimension_of(int tile, int g) {
     return kDim / 64 * 64 + kLeft * g + 2 * (tile - kDim / 64 * 4);
 }
 
+// The row of [R · H] that a column stands for.
+__device__ __forceinline__ std::int64_t head_of(const FewArgs& f, const Unit& u, std::int32_t column) {
+    const std::int32_t row = f.by_group(column);
+    return std::int64_t{u.slice.first_row + row} * f.a.heads + u.kv_head * u.group + (column - row * u.group);
+}
+
 // q's columns as B fragments in shared memory, [column tile][part][…], scaled so that the largest element of
 // a column lies in [0.5, 1); `factor` undoes it. A warp has column g = warp of each tile.
 template <Kind kKind, int kDim, int kTiles>
@@ -224,10 +230,7 @@ __device__ void stage_queries(const FewArgs& f, const Unit& u, std::uint8_t* sha
 #pragma unroll
     for (int n = 0; n < kTiles; ++n) {
         const std::int32_t column = u.first + 8 * n + g;
-        const std::int32_t row = column / u.group;
-        const float* from = f.a.q + (std::int64_t{u.slice.first_row + row} * f.a.heads + u.kv_head * u.group +
-                                     column % u.group) *
-                                        kDim;
+        const float* from = f.a.q + head_of(f, u, column) * kDim;
 #pragma unroll
         for (int r = 0; r < kLoads; ++r) {
             const int d = 4 * lane + 128 * r;
@@ -268,21 +271,43 @@ __device__ void stage_queries(const FewArgs& f, const Unit& u, std::uint8_t* sha
     }
 }
 
+// Partial softmaxes of two columns into one: note() the maxima and sums of weights {maximum, sum, maximum, sum}
+// of all, then take() each with its sums of values. A part that saw no finite score has weight 0.
+struct Merged {
+    float best[2] = {-INFINITY, -INFINITY};
+    float sum[2] = {0, 0};
+    float4 all = {0, 0, 0, 0};
+
+    __device__ __forceinline__ void note(const float4& top) {
+        best[0] = fmaxf(best[0], top.x);
+        best[1] = fmaxf(best[1], top.z);
+    }
+    __device__ __forceinline__ void take(const float4& top, const float4& v) {
+        const float w0 = weight_of(top.x, best[0]);
+        const float w1 = weight_of(top.z, best[1]);
+        all.x = fmaf(v.x, w0, all.x);
+        all.y = fmaf(v.y, w1, all.y);
+        all.z = fmaf(v.z, w0, all.z);
+        all.w = fmaf(v.w, w1, all.w);
+        sum[0] = fmaf(top.y, w0, sum[0]);
+        sum[1] = fmaf(top.w, w1, sum[1]);
+    }
+    __device__ __forceinline__ float4 tops() const { return {best[0], sum[0], best[1], sum[1]}; }
+};
+
 // Two rows' dimensions of two columns to where they belong.
 template <int kDim>
 __device__ __forceinline__ void write_out(const FewArgs& f, const Unit& u, int n, int tile, int lane,
-                                          float4 v, float sum0, float sum1) {
+                                          const Merged& m) {
     const int d = dimension_of<kDim>(tile, lane / 4);
 #pragma unroll
     for (int b = 0; b < 2; ++b) {
         const std::int32_t column = u.first + 8 * n + 2 * (lane % 4) + b;
         if (column >= u.columns) continue;
-        const float sum = b == 0 ? sum0 : sum1;
-        float* to = f.a.out + (std::int64_t{u.slice.first_row + column / u.group} * f.a.heads +
-                               u.kv_head * u.group + column % u.group) *
-                                  kDim;
+        const float once = 1.0F / m.sum[b];
+        float* to = f.a.out + head_of(f, u, column) * kDim;
         *reinterpret_cast<float2*>(to + d) =
-            b == 0 ? float2{v.x / sum, v.z / sum} : float2{v.y / sum, v.w / sum};
+            b == 0 ? float2{m.all.x * once, m.all.z * once} : float2{m.all.y * once, m.all.w * once};
     }
 }
 
@@ -295,8 +320,9 @@ struct Room {
     static constexpr int kQueries = kTiles * S::kQueryParts * kDim * 16;
     static constexpr int kMerge = kWarps * S::kPhase * kWarp * 16;
     static constexpr int kFirst = kQueries > kMerge ? kQueries : kMerge;  // q, then the warps' sums
-    static constexpr int kTotal =
-        kFirst + kItems * 16 + kColumns * 8 + kColumns * 4 + 2 * kWarps * kColumns * 4;
+    static constexpr int kInbox = kItems + kMostCluster;                  // float4 from the cluster's blocks
+    static constexpr int kTotal = kFirst + kInbox * 16 + kMostCluster * kColumns * 8 +
+                                  kWarps * kColumns * 8 + kColumns * 4;
 };
 
 template <Kind kKind, int kDim, int kTiles>
@@ -311,25 +337,27 @@ __global__ void __launch_bounds__(kThreads, blocks_at_once<kKind, kDim, kTiles>(
     constexpr int kColumns = R::kColumns;
     // Values are loaded when the keys' registers are free, where there are not enough for both.
     constexpr bool kLate = kDim * S::kBytes * (kTiles == 4 ? 2 : 1) > 256;
+    // So are the next keys, where their registers can be filled while these values' are in use.
+    constexpr bool kAhead = S::kSteps * (4 * kTiles + 8 * S::kWords) <= 192;
     extern __shared__ __align__(16) std::uint8_t memory[];
     auto* const merge = reinterpret_cast<float4*>(memory);
-    auto* const result = reinterpret_cast<float4*>(memory + R::kFirst);
-    auto* const result_top = reinterpret_cast<float2*>(result + R::kItems);
-    auto* const factor = reinterpret_cast<float*>(result_top + kColumns);
-    float* const tops = factor + kColumns;         // [warp][column]
-    float* const sums = tops + kWarps * kColumns;  // [warp][column]
+    auto* const inbox = reinterpret_cast<float4*>(memory + R::kFirst);      // [block of the cluster][share]
+    auto* const inbox_top = reinterpret_cast<float2*>(inbox + R::kInbox);   // [block][column]: maximum, sum
+    float2* const warp_top = inbox_top + kMostCluster * kColumns;           // [warp][column]
+    auto* const factor = reinterpret_cast<float*>(warp_top + kWarps * kColumns);
 
     let_next_start();
     const Unit u = unit_of<kColumns>(f);
     const auto split_index = static_cast<std::int32_t>(blockIdx.x);
-    const std::int32_t rank = split_index % f.cluster;
-    const std::int32_t cluster = split_index / f.cluster;
+    const std::int32_t cluster = f.by_cluster(split_index);
+    const std::int32_t rank = split_index - cluster * f.cluster;
     const bool direct = u.blocks == 1;
     if (u.empty || cluster >= u.clusters || (direct && split_index > 0)) {
         // The next kernel counts on this one to have waited for the one before.
         wait_for_previous();
         return;
     }
+    if (!direct) cluster_arrive();
     const int warp = threadIdx.x / kWarp;
     const int lane = threadIdx.x % kWarp;
     const int g = lane / 4;
@@ -337,23 +365,21 @@ __global__ void __launch_bounds__(kThreads, blocks_at_once<kKind, kDim, kTiles>(
     const std::int32_t first_tile = split_index * u.per;
     const std::int32_t end_tile = min(u.tiles, first_tile + u.per);
 
-    const std::int32_t octets = f.a.kv.block_size / 8;
-    const std::int64_t row_bytes = std::int64_t{kDim} * S::kBytes;
-    const std::int64_t plane = std::int64_t{f.a.kv.blocks} * f.a.kv.kv_heads * f.a.kv.block_size * row_bytes;
-    const std::uint8_t* const base = f.a.kv.base + std::int64_t{f.a.layer} * 2 * plane;
+    const std::int64_t plane =
+        std::int64_t{f.a.kv.blocks} * f.a.kv.kv_heads * f.a.kv.block_size * (kDim * S::kBytes);
+    const std::uint8_t* const keys = f.a.kv.base + std::int64_t{f.a.layer} * 2 * plane;
+    const std::uint8_t* const values = keys + plane;
     const std::int32_t* const table = f.step.tables + u.slice.first_block;
-    // Eight keys that start at a multiple of eight lie in one block of the cache.
-    const auto octet_at = [&](std::int32_t key) -> const std::uint8_t* {
-        if (key >= u.to || key + 8 <= u.from) return base;
-        const std::int32_t o = key / 8;
-        const std::int32_t block = table[o / octets];
-        return base +
-               ((std::int64_t{block} * f.a.kv.kv_heads + u.kv_head) * f.a.kv.block_size + o % octets * 8) *
-                   row_bytes;
+    // Eight keys that start at a multiple of eight lie in one block of the cache. Places count in eights.
+    const auto place_of = [&](std::int32_t key) -> std::int32_t {
+        if (key >= u.to || key + 8 <= u.from) return 0;
+        const std::int32_t octets = static_cast<std::int32_t>(f.by_octets.by);
+        const std::int32_t block = f.by_octets(key / 8);
+        return (table[block] * f.a.kv.kv_heads + u.kv_head) * octets + key / 8 - block * octets;
     };
 
     Tile<kKind, kDim> tile;
-    const std::uint8_t* octet[2];
+    std::int32_t octet[2];
     float acc[S::kSteps][kTiles][4] = {};
     float top[kTiles][2];
     float sum[kTiles][2] = {};
@@ -365,19 +391,28 @@ __global__ void __launch_bounds__(kThreads, blocks_at_once<kKind, kDim, kTiles>(
     // Keys of earlier steps can be read while the kernel before this one still runs.
     if (i >= end_tile || first + kTile > u.slice.start) wait_for_previous();
     if (i < end_tile) {
-        octet[0] = octet_at(first);
-        octet[1] = octet_at(first + 8);
-        tile.load_keys(octet, first, u.from, u.to, g, t);
-        if constexpr (!kLate) tile.load_values(octet, plane, first, u.from, u.to, g, t);
+        octet[0] = place_of(first);
+        octet[1] = place_of(first + 8);
+        tile.load_keys(keys, octet, first, u.from, u.to, g, t);
+        if constexpr (!kLate) tile.load_values(values, octet, first, u.from, u.to, g, t);
     }
     wait_for_previous();
     stage_queries<kKind, kDim, kTiles>(f, u, memory, factor);
     __syncthreads();
 
     while (i < end_tile) {
+        i += kWarps;
+        const bool more = i < end_tile;
+        const std::int32_t next = (u.first_tile + i) * kTile;
+        std::int32_t next_octet[2] = {0, 0};
+        if (more) {
+            next_octet[0] = place_of(next);
+            next_octet[1] = place_of(next + 8);
+        }
         // Scores, [keys g, g + 8][columns 2t, 2t + 1].
         float s[kTiles][4] = {};
         float small[kTiles][4] = {};
+        float other[kTiles][4] = {};  // of odd steps, where one chain of products would be waited for
 #pragma unroll
         for (int step = 0; step < S::kSteps; ++step) {
             std::uint32_t a[S::kKeyParts][4];
@@ -392,11 +427,16 @@ __global__ void __launch_bounds__(kThreads, blocks_at_once<kKind, kDim, kTiles>(
                                              : q + kDim / 32 * 512 + lane * 8);
 #pragma unroll
                     for (int r = 0; r < S::kKeyParts && r + p < S::kOrder; ++r)
-                        mma<kKind>(r + p == 0 ? s[n] : small[n], a[r], b.x, b.y);
+                        mma<kKind>(r + p != 0 ? small[n] : kTiles == 1 && step % 2 == 1 ? other[n] : s[n],
+                                   a[r], b.x, b.y);
                 }
             }
         }
-        if constexpr (kLate) tile.load_values(octet, plane, first, u.from, u.to, g, t);
+        // Each load starts as soon as its registers are free.
+        if constexpr (kLate) tile.load_values(values, octet, first, u.from, u.to, g, t);
+        if constexpr (kAhead) {
+            if (more) tile.load_keys(keys, next_octet, next, u.from, u.to, g, t);
+        }
         const bool masked = first + kTile > u.slice.start + u.row_low + 1 ||
                             (f.a.window > 0 && first < u.slice.start + u.row_high + 1 - f.a.window);
         std::uint32_t unfit_keys = 0;
@@ -408,16 +448,16 @@ __global__ void __launch_bounds__(kThreads, blocks_at_once<kKind, kDim, kTiles>(
 #pragma unroll
             for (int b = 0; b < 2; ++b) {
                 const float up = factor[8 * n + 2 * t + b];
-                const std::int32_t row = min(u.first + 8 * n + 2 * t + b, u.columns - 1) / u.group;
-                const std::int32_t last = u.slice.start + row;
-                const std::int32_t before = f.a.window > 0 ? last - f.a.window : -1;
                 float best = top[n][b];
 #pragma unroll
                 for (int h = 0; h < 2; ++h) {
                     float& v = s[n][2 * h + b];
-                    v = (v + small[n][2 * h + b]) * up;
+                    v = (v + other[n][2 * h + b] + small[n][2 * h + b]) * up;
                     if (f.a.softcap != 0.0F) v = f.a.softcap * kLog2e * tanhf(v / f.a.softcap);
                     if (masked) {
+                        const std::int32_t last =
+                            u.slice.start + f.by_group(min(u.first + 8 * n + 2 * t + b, u.columns - 1));
+                        const std::int32_t before = f.a.window > 0 ? last - f.a.window : -1;
                         const std::int32_t key = first + 8 * h + g;
                         if (key > last || key <= before)
                             v = -INFINITY;
@@ -474,13 +514,12 @@ __global__ void __launch_bounds__(kThreads, blocks_at_once<kKind, kDim, kTiles>(
                     for (int r = 0; r < S::kKeyParts && r + w < 3; ++r)
                         mma<kKind>(acc[j][n], a[r], p[n][w][0], p[n][w][1]);
         }
-        i += kWarps;
-        if (i >= end_tile) break;
-        first = (u.first_tile + i) * kTile;
-        octet[0] = octet_at(first);
-        octet[1] = octet_at(first + 8);
-        tile.load_keys(octet, first, u.from, u.to, g, t);
-        if constexpr (!kLate) tile.load_values(octet, plane, first, u.from, u.to, g, t);
+        if (!more) break;
+        if constexpr (!kAhead) tile.load_keys(keys, next_octet, next, u.from, u.to, g, t);
+        if constexpr (!kLate) tile.load_values(values, next_octet, next, u.from, u.to, g, t);
+        first = next;
+        octet[0] = next_octet[0];
+        octet[1] = next_octet[1];
     }
 
     // The warps' softmaxes into one.
@@ -491,161 +530,122 @@ __global__ void __launch_bounds__(kThreads, blocks_at_once<kKind, kDim, kTiles>(
 #pragma unroll
             for (int offset = 4; offset < kWarp; offset *= 2)
                 sum[n][b] += __shfl_xor_sync(kAll, sum[n][b], offset);
-            if (g == 0) {
-                tops[warp * kColumns + 8 * n + 2 * t + b] = top[n][b];
-                sums[warp * kColumns + 8 * n + 2 * t + b] = sum[n][b];
-            }
+            if (g == 0) warp_top[warp * kColumns + 8 * n + 2 * t + b] = {top[n][b], sum[n][b]};
         }
     }
-    const int warps = max(0, min(kWarps, end_tile - first_tile));  // that saw keys
+    if (!direct) cluster_wait();  // all its blocks run: their shared memory can be written
+    const std::int32_t blocks = min(f.cluster, u.blocks - cluster * f.cluster);
+    const auto share = static_cast<std::int32_t>(f.by_share.by);
 #pragma unroll
     for (int n = 0; n < kTiles; ++n) {
 #pragma unroll
         for (int phase = 0; phase < S::kSteps / S::kPhase; ++phase) {
             __syncthreads();
-            if (warp < warps) {
 #pragma unroll
-                for (int j = 0; j < S::kPhase; ++j) {
-                    const float(&v)[4] = acc[phase * S::kPhase + j][n];
-                    merge[(warp * S::kPhase + j) * kWarp + lane] = {v[0], v[1], v[2], v[3]};
-                }
+            for (int j = 0; j < S::kPhase; ++j) {
+                const float(&v)[4] = acc[phase * S::kPhase + j][n];
+                merge[(warp * S::kPhase + j) * kWarp + lane] = {v[0], v[1], v[2], v[3]};
             }
             __syncthreads();
-            for (int j = warp; j < S::kPhase; j += kWarps) {
-                const int column = 8 * n + 2 * t;
-                float best0 = -INFINITY;
-                float best1 = -INFINITY;
-                for (int w = 0; w < warps; ++w) {
-                    best0 = fmaxf(best0, tops[w * kColumns + column]);
-                    best1 = fmaxf(best1, tops[w * kColumns + column + 1]);
-                }
-                float4 all = {0, 0, 0, 0};
-                float sum0 = 0;
-                float sum1 = 0;
-                for (int w = 0; w < warps; ++w) {
-                    const float w0 = weight_of(tops[w * kColumns + column], best0);
-                    const float w1 = weight_of(tops[w * kColumns + column + 1], best1);
-                    const float4 v = merge[(w * S::kPhase + j) * kWarp + lane];
-                    all.x = fmaf(v.x, w0, all.x);
-                    all.y = fmaf(v.y, w1, all.y);
-                    all.z = fmaf(v.z, w0, all.z);
-                    all.w = fmaf(v.w, w1, all.w);
-                    sum0 = fmaf(sums[w * kColumns + column], w0, sum0);
-                    sum1 = fmaf(sums[w * kColumns + column + 1], w1, sum1);
-                }
-                const int row_tile = phase * S::kPhase + j;
-                if (direct) {
-                    write_out<kDim>(f, u, n, row_tile, lane, all, sum0, sum1);
-                } else {
-                    result[(n * S::kSteps + row_tile) * kWarp + lane] = all;
-                    if (phase == 0 && j == 0 && g == 0) {
-                        result_top[column] = {best0, sum0};
-                        result_top[column + 1] = {best1, sum1};
-                    }
-                }
+            if (warp >= S::kPhase || rank >= blocks) continue;
+            const int column = 8 * n + 2 * t;
+            Merged m;
+#pragma unroll
+            for (int w = 0; w < kWarps; ++w)
+                m.note(*reinterpret_cast<const float4*>(warp_top + w * kColumns + column));
+#pragma unroll
+            for (int w = 0; w < kWarps; ++w)
+                m.take(*reinterpret_cast<const float4*>(warp_top + w * kColumns + column),
+                       merge[(w * S::kPhase + warp) * kWarp + lane]);
+            const int row_tile = phase * S::kPhase + warp;
+            if (direct) {
+                write_out<kDim>(f, u, n, row_tile, lane, m);
+                continue;
             }
+            // To the block that has this share of the sums; maxima and sums of weights to all.
+            const std::int32_t item = (n * S::kSteps + row_tile) * kWarp + lane;
+            const std::int32_t owner = f.by_share(item);
+            store_shared(in_block(inbox + rank * share + item - owner * share, owner), m.all);
+            if (row_tile == 0 && g < f.cluster)
+                store_shared(in_block(inbox_top + rank * kColumns + column, g), m.tops());
         }
     }
     if (direct) return;
 
-    // The cluster's blocks into one: each takes a share of the sums.
+    // The cluster's blocks into one.
     __syncthreads();
-    cluster_barrier();
-    const std::int32_t blocks = min(f.cluster, u.blocks - cluster * f.cluster);
-    const std::int32_t share = (R::kItems + f.cluster - 1) / f.cluster;
-    const std::int32_t end = min(R::kItems, (rank + 1) * share);
-    for (std::int32_t item = rank * share + static_cast<std::int32_t>(threadIdx.x); item < end;
-         item += kThreads) {
+    cluster_arrive();
+    cluster_wait();
+    const std::int32_t end = min(share, R::kItems - rank * share);
+    for (auto i = static_cast<std::int32_t>(threadIdx.x); i < end; i += kThreads) {
+        const std::int32_t item = rank * share + i;
         const int row_tile = item / kWarp % S::kSteps;
         const int n = item / kWarp / S::kSteps;
         const int column = 8 * n + 2 * (item % 4);
-        float4 part[kMostCluster];
-        float4 part_top[kMostCluster];
-        float best0 = -INFINITY;
-        float best1 = -INFINITY;
+        Merged m;
 #pragma unroll
-        for (int b = 0; b < kMostCluster; ++b) {
-            if (b >= blocks) break;
-            part_top[b] = load_shared4(in_block(result_top + column, b));
-            part[b] = load_shared4(in_block(result + item, b));
-        }
+        for (int b = 0; b < kMostCluster; ++b)
+            if (b < blocks) m.note(*reinterpret_cast<const float4*>(inbox_top + b * kColumns + column));
 #pragma unroll
-        for (int b = 0; b < kMostCluster; ++b) {
-            if (b >= blocks) break;
-            best0 = fmaxf(best0, part_top[b].x);
-            best1 = fmaxf(best1, part_top[b].z);
-        }
-        float4 all = {0, 0, 0, 0};
-        float sum0 = 0;
-        float sum1 = 0;
-#pragma unroll
-        for (int b = 0; b < kMostCluster; ++b) {
-            if (b >= blocks) break;
-            const float w0 = weight_of(part_top[b].x, best0);
-            const float w1 = weight_of(part_top[b].z, best1);
-            all.x = fmaf(part[b].x, w0, all.x);
-            all.y = fmaf(part[b].y, w1, all.y);
-            all.z = fmaf(part[b].z, w0, all.z);
-            all.w = fmaf(part[b].w, w1, all.w);
-            sum0 = fmaf(part_top[b].y, w0, sum0);
-            sum1 = fmaf(part_top[b].w, w1, sum1);
-        }
+        for (int b = 0; b < kMostCluster; ++b)
+            if (b < blocks)
+                m.take(*reinterpret_cast<const float4*>(inbox_top + b * kColumns + column),
+                       inbox[b * share + i]);
         if (u.clusters == 1) {
-            write_out<kDim>(f, u, n, row_tile, item % kWarp, all, sum0, sum1);
+            write_out<kDim>(f, u, n, row_tile, item % kWarp, m);
         } else {
             const std::int64_t place = std::int64_t{unit_index()} * f.clusters + cluster;
-            f.partial[place * R::kItems + item] = all;
-            if (row_tile == 0 && item % kWarp < 4) {
-                f.partial_top[place * kColumns + column] = {best0, sum0};
-                f.partial_top[place * kColumns + column + 1] = {best1, sum1};
-            }
+            f.partial[place * R::kItems + item] = m.all;
+            if (row_tile == 0 && item % kWarp < 4)
+                *reinterpret_cast<float4*>(f.partial_top + place * kColumns + column) = m.tops();
         }
     }
-    cluster_barrier();  // nobody leaves whose sums are being read
 }
 
-// The clusters' softmaxes into one, a block a unit.
+// The clusters' softmaxes into one: a block a row tile of a unit, its warps deal out the clusters.
 template <Kind kKind, int kDim, int kTiles>
 __global__ void __launch_bounds__(kThreads) merge_kernel(FewArgs f) {
     using S = Shape<kKind, kDim>;
     using R = Room<kKind, kDim, kTiles>;
+    constexpr int kMost = kMostClusters / kWarps;
+    __shared__ float4 parts[kWarps][kWarp];
+    __shared__ float4 tops[kWarps][kWarp];
     let_next_start();
     const Unit u = unit_of<R::kColumns>(f);
     wait_for_previous();
     if (u.empty || u.clusters == 1) return;
-    const std::int64_t place = std::int64_t{unit_index()} * f.clusters;
-    const auto item = static_cast<int>(blockIdx.x * kThreads + threadIdx.x);
-    if (item >= R::kItems) return;
+    const int warp = threadIdx.x / kWarp;
+    const int lane = threadIdx.x % kWarp;
+    const auto item = static_cast<int>(blockIdx.x * kWarp) + lane;
     const int n = item / kWarp / S::kSteps;
     const int column = 8 * n + 2 * (item % 4);
-    const float4* tops = reinterpret_cast<const float4*>(f.partial_top + place * R::kColumns + column);
-    const float4* parts = f.partial + place * R::kItems + item;
-    // One pass: what was summed before is scaled when a higher maximum comes.
-    float4 all = {0, 0, 0, 0};
-    float best0 = -INFINITY;
-    float best1 = -INFINITY;
-    float sum0 = 0;
-    float sum1 = 0;
-#pragma unroll 4
-    for (int c = 0; c < u.clusters; ++c) {
-        const float4 top = tops[c * (R::kColumns / 2)];
-        const float4 v = parts[c * R::kItems];
-        const float next0 = fmaxf(best0, top.x);
-        const float next1 = fmaxf(best1, top.z);
-        const float old0 = weight_of(best0, next0);
-        const float old1 = weight_of(best1, next1);
-        const float w0 = weight_of(top.x, next0);
-        const float w1 = weight_of(top.z, next1);
-        all.x = fmaf(v.x, w0, all.x * old0);
-        all.y = fmaf(v.y, w1, all.y * old1);
-        all.z = fmaf(v.z, w0, all.z * old0);
-        all.w = fmaf(v.w, w1, all.w * old1);
-        sum0 = fmaf(top.y, w0, sum0 * old0);
-        sum1 = fmaf(top.w, w1, sum1 * old1);
-        best0 = next0;
-        best1 = next1;
+    const std::int64_t place = std::int64_t{unit_index()} * f.clusters;
+    float4 part[kMost];
+    float4 top[kMost];
+#pragma unroll
+    for (int i = 0; i < kMost; ++i) {
+        const int c = warp + i * kWarps;
+        top[i] = {-INFINITY, 0, -INFINITY, 0};
+        part[i] = {0, 0, 0, 0};
+        if (c >= u.clusters) continue;
+        top[i] = *reinterpret_cast<const float4*>(f.partial_top + (place + c) * R::kColumns + column);
+        part[i] = f.partial[(place + c) * R::kItems + item];
     }
-    write_out<kDim>(f, u, n, item / kWarp % S::kSteps, item % kWarp, all, sum0, sum1);
+    Merged m;
+#pragma unroll
+    for (int i = 0; i < kMost; ++i) m.note(top[i]);
+#pragma unroll
+    for (int i = 0; i < kMost; ++i) m.take(top[i], part[i]);
+    parts[warp][lane] = m.all;
+    tops[warp][lane] = m.tops();
+    __syncthreads();
+    if (warp != 0) return;
+    Merged all;
+#pragma unroll
+    for (int w = 0; w < kWarps; ++w) all.note(tops[w][lane]);
+#pragma unroll
+    for (int w = 0; w < kWarps; ++w) all.take(tops[w][lane], parts[w][lane]);
+    write_out<kDim>(f, u, n, item / kWarp % S::kSteps, lane, all);
 }
 
 template <Kind kKind, int kDim, int kTiles>
@@ -654,6 +654,8 @@ bool launch(const AttentionView& a, const StepView& step, const AttentionPlan& p
     using R = Room<kKind, kDim, kTiles>;
     const Gpu& gpu = current_gpu();
     if (R::kTotal > gpu.shared) return false;
+    // Eights of keys in a plane are counted in 32 bits.
+    if (std::int64_t{a.kv.blocks} * a.kv.kv_heads * (a.kv.block_size / 8) > INT32_MAX) return false;
     FewArgs f{a, step, range};
     const std::int32_t group = a.heads / a.kv.kv_heads;
     const std::int32_t columns = std::min(plan.most_rows, range.most) * group;
@@ -671,9 +673,15 @@ bool launch(const AttentionView& a, const StepView& step, const AttentionPlan& p
     constexpr std::uint64_t kUnitBytes = R::kItems * sizeof(float4) + R::kColumns * sizeof(float2);
     const auto room = static_cast<std::int32_t>(
         std::min<std::uint64_t>(kMostClusters, work.size / (static_cast<std::uint64_t>(units) * kUnitBytes)));
-    if (gpu.major >= 9) f.cluster = std::min(splits, kMostCluster);
-    if (splits > f.cluster && (longest > kOneCluster || f.cluster == 1))
-        f.clusters = std::max(1, std::min(splits / f.cluster, room));
+    // Small clusters find room on all multiprocessors; large ones do without the second kernel.
+    if (gpu.major >= 9) f.cluster = std::min(splits, longest <= 1024 ? 8 : longest <= 2048 ? 4 : 2);
+    f.clusters = std::max(1, std::min(longest <= 1024 && f.cluster > 1 ? 1 : splits / f.cluster, room));
+    f.by_group = Divider(group);
+    f.by_chunks = Divider(f.chunks);
+    f.by_cluster = Divider(f.cluster);
+    f.by_splits = Divider(f.cluster * f.clusters);
+    f.by_octets = Divider(a.kv.block_size / 8);
+    f.by_share = Divider((R::kItems + f.cluster - 1) / f.cluster);
     f.partial = reinterpret_cast<float4*>(work.data);
     f.partial_top = reinterpret_cast<float2*>(f.partial + units * f.clusters * R::kItems);
 
@@ -703,7 +711,7 @@ bool launch(const AttentionView& a, const StepView& step, const AttentionPlan& p
     config.dynamicSmemBytes = R::kTotal;
     cudaLaunchKernelEx(&config, few_kernel<kKind, kDim, kTiles>, f);
     if (f.clusters > 1) {
-        config.gridDim = dim3((R::kItems + kThreads - 1) / kThreads, heads, sequences);
+        config.gridDim = dim3(R::kItems / kWarp, heads, sequences);
         config.dynamicSmemBytes = 0;
         config.numAttrs = std::min(config.numAttrs, 1U);
         cudaLaunchKernelEx(&config, merge_kernel<kKind, kDim, kTiles>, f);

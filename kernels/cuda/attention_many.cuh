@@ -67,7 +67,7 @@ __device__ void stage_lines(const ManyArgs& f, const SliceView& slice, int kv_he
                             int lines, std::uint8_t* shared, float* factor) {
     constexpr int kLoads = (kDim + 127) / 128;
     const int lane = threadIdx.x % kWarp;
-#pragma unroll 4
+#pragma unroll 8
     for (int m = threadIdx.x / kWarp; m < kLines; m += kManyWarps) {
         const int line = first + m;
         const float* from = f.a.q + (std::int64_t{slice.first_row + line / group} * f.a.heads +
@@ -295,10 +295,12 @@ __global__ void __launch_bounds__(kManyThreads, 2) many_kernel(ManyArgs f) {
                     }
                 }
                 sum[m][h] = fmaf(sum[m][h], weight, part);
+if (__any_sync(kAll, weight != 1.0F)) {
 #pragma unroll
-                for (int j = 0; j < 2 * kSteps; ++j) {
-                    acc[m][j][2 * h] *= weight;
-                    acc[m][j][2 * h + 1] *= weight;
+                    for (int j = 0; j < 2 * kSteps; ++j) {
+                        acc[m][j][2 * h] *= weight;
+                        acc[m][j][2 * h + 1] *= weight;
+                    }
                 }
             }
         }
@@ -367,7 +369,12 @@ template <Kind kKind, int kDim>
 bool many_lines(const AttentionView& a, const StepView& step, const AttentionPlan& plan, RowRange range,
                 cudaStream_t stream) {
     if constexpr (kDim <= 128) {
-        if (launch_many<kKind, kDim, 2, 64>(a, step, plan, range, stream)) return true;
+        // Tall blocks read shared memory least; short ones fill the GPU earlier.
+        const std::int64_t lines = std::int64_t{plan.most_rows} * (a.heads / a.kv.kv_heads);
+        const std::int64_t blocks = (lines + 127) / 128 * a.kv.kv_heads * plan.sequences;
+        const bool tall = blocks * 2 > std::int64_t{current_gpu().multiprocessors} * 3;
+        if (tall && launch_many<kKind, kDim, 2, 64>(a, step, plan, range, stream)) return true;
+        if (launch_many<kKind, kDim, 1, 64>(a, step, plan, range, stream)) return true;
     }
     return launch_many<kKind, kDim, 1, 32>(a, step, plan, range, stream);
 }

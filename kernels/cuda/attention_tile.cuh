@@ -153,10 +153,15 @@ __device__ __forceinline__ void let_next_start() {
 #endif
 }
 
-__device__ __forceinline__ void cluster_barrier() {
+// The barrier of a cluster, in two halves.
+__device__ __forceinline__ void cluster_arrive() {
 #if __CUDA_ARCH__ >= 900
-    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
-                     : "memory");
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+#endif
+}
+__device__ __forceinline__ void cluster_wait() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 #endif
 }
 
@@ -168,30 +173,29 @@ __device__ __forceinline__ std::uint32_t in_block(const void* shared, std::uint3
 #endif
     return address;
 }
-__device__ __forceinline__ float4 load_shared4(std::uint32_t address) {
-    float4 v;
+__device__ __forceinline__ void store_shared(std::uint32_t to, const float4& v) {
 #if __CUDA_ARCH__ >= 900
-    asm volatile("ld.shared::cluster.v4.f32 {%0,%1,%2,%3}, [%4];"
-                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-                 : "r"(address)
+    asm volatile("st.shared::cluster.v4.f32 [%0], {%1,%2,%3,%4};" ::"r"(to), "f"(v.x), "f"(v.y), "f"(v.z),
+                 "f"(v.w)
                  : "memory");
 #else
-    asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3}, [%4];"
-                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-                 : "r"(address)
+    asm volatile("st.shared.v4.f32 [%0], {%1,%2,%3,%4};" ::"r"(to), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w)
                  : "memory");
 #endif
-    return v;
 }
-__device__ __forceinline__ float2 load_shared2(std::uint32_t address) {
-    float2 v;
-#if __CUDA_ARCH__ >= 900
-    asm volatile("ld.shared::cluster.v2.f32 {%0,%1}, [%2];" : "=f"(v.x), "=f"(v.y) : "r"(address) : "memory");
-#else
-    asm volatile("ld.shared.v2.f32 {%0,%1}, [%2];" : "=f"(v.x), "=f"(v.y) : "r"(address) : "memory");
-#endif
-    return v;
-}
+
+// Division of numbers below 2^27 by one of at most 2^5, or of smaller numbers by larger ones, without a divide.
+struct Divider {
+    std::uint32_t by = 1;
+    std::uint32_t magic = 0;
+    Divider() = default;
+    explicit Divider(std::int32_t d)
+        : by(static_cast<std::uint32_t>(d)),
+          magic(d == 1 ? 0 : static_cast<std::uint32_t>((std::uint64_t{1} << 32U) / by + 1)) {}
+    __device__ __forceinline__ std::int32_t operator()(std::uint32_t n) const {
+        return static_cast<std::int32_t>(by == 1 ? n : __umulhi(n, magic));
+    }
+};
 
 // A merge of partial softmaxes weighs each with exp2(its maximum − the largest); a part that saw no finite
 // score has weight 0.
