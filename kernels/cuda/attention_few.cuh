@@ -1,14 +1,14 @@
-// Attention of a few rows: split keys, merged softmax. Bound by reading the cache.
+// Attention of a few rows: keys shared out to blocks, partial softmaxes merged. Bound by reading the cache.
 //
-// Columns are the rows × grouped heads of one KV head, eight to a tile; a warp takes 16 keys at a time
-// straight from the cache into the fragments of Sᵀ = K·Qᵀ and Oᵀ = Vᵀ·Pᵀ: a dot product does not mind the
-// order of its dimensions, so a lane's fragment is 16 contiguous bytes of a key, and the values' dimensions
-// are dealt out so that its 16 bytes of a value fall into eight rows of its own. Nothing passes through
-// shared memory but q, and the merge at the end.
+// Columns are the rows × grouped heads of one KV head, eight to a tile, so that all of them share the loads.
+// A warp takes sixteen keys at a time straight from the cache into tensor-core fragments; nothing passes
+// through shared memory but q, and the merge at the end: of a block's warps, of a cluster's blocks (each adds
+// up a share that the others send to it), and of clusters in a second kernel where several share a sequence.
 #pragma once
 
 #include <algorithm>
 
+#include "kernels/cuda/attention_few_tile.cuh"
 #include "kernels/cuda/attention_parts.h"
 #include "kernels/cuda/attention_tile.cuh"
 
@@ -16,9 +16,9 @@ namespace vitrine::cuda::attention {
 
 constexpr int kWarps = 8;
 constexpr int kThreads = kWarps * kWarp;
-constexpr int kTile = 16;  // keys that a warp takes at a time
 constexpr int kMostCluster = 8;
 constexpr std::int32_t kMostClusters = 32;
+constexpr std::int32_t kOneCluster = 1024;  // keys up to which one cluster has a sequence to itself
 
 struct FewArgs {
     AttentionView a;
@@ -69,147 +69,6 @@ __device__ Unit unit_of(const FewArgs& f) {
 
 __device__ inline std::int32_t unit_index() {
     return static_cast<std::int32_t>(blockIdx.z * gridDim.y + blockIdx.y);
-}
-
-// Element sizes and fragment counts of one head size.
-template <Kind kKind, int kDim>
-struct Shape {
-    static constexpr int kBytes = kKind == Kind::F32 ? 4 : 2;
-    static constexpr int kWords = kBytes / 2;  // that hold two elements
-    static constexpr int kSteps = kDim / 16;   // products along the dimensions; also row tiles of Oᵀ
-    static constexpr int kKeyParts = kKind == Kind::F32 ? 3 : 1;
-    static constexpr int kQueryParts = kKind == Kind::F32 ? 3 : 2;
-    static constexpr int kWeightParts = kKind == Kind::F32 ? 3 : kKind == Kind::BF16 ? 2 : 1;
-    static constexpr int kOrder = kQueryParts;              // parts i and j meet where i + j < kOrder
-    static constexpr int kPhase = kSteps < 8 ? kSteps : 8;  // row tiles merged at once
-    static_assert(kSteps % kPhase == 0);
-};
-
-// 16 keys of a warp's lane. Keys g and g + 8, dimensions 32 i + 8 t …; values of keys 2t, 2t+1, 2t+8, 2t+9,
-// dimensions 64 i + 8 g …; what 32 or 64 do not divide comes last.
-template <Kind kKind, int kDim>
-struct Tile {
-    using S = Shape<kKind, kDim>;
-    std::uint32_t key[2][S::kSteps * 2 * S::kWords];
-    std::uint32_t value[4][S::kSteps * S::kWords];
-
-    template <int kCount>
-    static __device__ __forceinline__ void load_words(std::uint32_t* to, const std::uint8_t* from,
-                                                      bool there) {
-#pragma unroll
-        for (int i = 0; i + 4 <= kCount; i += 4) {
-            const uint4 v = there ? load16(from + i * 4) : uint4{0, 0, 0, 0};
-            to[i] = v.x;
-            to[i + 1] = v.y;
-            to[i + 2] = v.z;
-            to[i + 3] = v.w;
-        }
-        if constexpr (kCount % 4 == 2) {
-            const uint2 v = there ? load8(from + kCount / 4 * 16) : uint2{0, 0};
-            to[kCount / 4 * 4] = v.x;
-            to[kCount / 4 * 4 + 1] = v.y;
-        }
-        if constexpr (kCount % 4 == 1) to[kCount / 4 * 4] = there ? load4(from + kCount / 4 * 16) : 0;
-    }
-
-    __device__ __forceinline__ void load_keys(const std::uint8_t* base, const std::int32_t (&octet)[2], std::int32_t first,
-                                              std::int32_t from, std::int32_t to, int g, int t) {
-        constexpr int kPiece = 4 * S::kWords;  // words of 8 dimensions
-#pragma unroll
-        for (int h = 0; h < 2; ++h) {
-            const std::int32_t k = first + 8 * h + g;
-            const bool there = k >= from && k < to;
-            const std::uint8_t* row = base + (std::int64_t{octet[h]} * 8 + g) * (kDim * S::kBytes);
-#pragma unroll
-            for (int i = 0; i < kDim / 32; ++i)
-                load_words<kPiece>(&key[h][i * kPiece], row + (32 * i + 8 * t) * S::kBytes, there);
-            if constexpr (kDim % 32 != 0)
-                load_words<kPiece / 2>(&key[h][kDim / 32 * kPiece],
-                                       row + (kDim / 32 * 32 + 4 * t) * S::kBytes, there);
-        }
-    }
-
-    __device__ __forceinline__ void load_values(const std::uint8_t* base, const std::int32_t (&octet)[2],
-                                                std::int32_t first, std::int32_t from, std::int32_t to, int g,
-                                                int t) {
-        constexpr int kPiece = 4 * S::kWords;
-        constexpr int kLeft = kDim % 64 / 8;  // dimensions of a lane in the last piece
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const int slot = 2 * t + i % 2;
-            const std::int32_t k = first + 8 * (i / 2) + slot;
-            const bool there = k >= from && k < to;
-            const std::uint8_t* row = base + (std::int64_t{octet[i / 2]} * 8 + slot) * (kDim * S::kBytes);
-#pragma unroll
-            for (int j = 0; j < kDim / 64; ++j)
-                load_words<kPiece>(&value[i][j * kPiece], row + (64 * j + 8 * g) * S::kBytes, there);
-            if constexpr (kLeft != 0)
-                load_words<kLeft / 2 * S::kWords>(&value[i][kDim / 64 * kPiece],
-                                                  row + (kDim / 64 * 64 + kLeft * g) * S::kBytes, there);
-        }
-    }
-
-    // Fragment of K for product `step`, part by part.
-    __device__ __forceinline__ void key_fragment(int step, std::uint32_t (&a)[S::kKeyParts][4]) const {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const int h = i % 2;
-            const int at = (2 * step + i / 2) * S::kWords;
-            if constexpr (kKind == Kind::F32) {
-                std::uint32_t parts[S::kKeyParts];
-                split<kKind>(__uint_as_float(key[h][at]), __uint_as_float(key[h][at + 1]), parts);
-#pragma unroll
-                for (int p = 0; p < S::kKeyParts; ++p) a[p][i] = parts[p];
-            } else {
-                a[0][i] = key[h][at];
-            }
-        }
-    }
-
-    // Fragment of Vᵀ for row tile `tile`: rows g and g + 8 are the even and the odd dimension of a pair.
-    __device__ __forceinline__ void value_fragment(int tile, std::uint32_t (&a)[S::kKeyParts][4]) const {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const int even = i / 2 * 2;
-            const int odd = i % 2;
-            if constexpr (kKind == Kind::F32) {
-                std::uint32_t parts[S::kKeyParts];
-                split<kKind>(__uint_as_float(value[even][2 * tile + odd]),
-                             __uint_as_float(value[even + 1][2 * tile + odd]), parts);
-#pragma unroll
-                for (int p = 0; p < S::kKeyParts; ++p) a[p][i] = parts[p];
-            } else {
-                a[0][i] = __byte_perm(value[even][tile], value[even + 1][tile], odd ? 0x7632 : 0x5410);
-            }
-        }
-    }
-
-    // Which of the tile's keys have a value that is not finite, bit by bit; such values become zero.
-    __device__ __forceinline__ std::uint32_t take_unfit(int t) {
-        std::uint32_t keys = 0;
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            bool any = false;
-#pragma unroll
-            for (auto& word : value[i]) {
-                const bool bad = unfit<kKind>(word);
-                any = any || bad;
-                if (bad) word = 0;
-            }
-            if (any) keys |= 1U << (8 * (i / 2) + 2 * t + i % 2);
-        }
-#pragma unroll
-        for (int offset = kWarp / 2; offset > 0; offset /= 2) keys |= __shfl_xor_sync(kAll, keys, offset);
-        return keys;
-    }
-};
-
-// The first of the two dimensions that a lane's row tile holds.
-template <int kDim>
-__device__ __forceinline__ int dimension_of(int tile, int g) {
-    constexpr int kLeft = kDim % 64 / 8;
-    if (tile < kDim / 64 * 4) return 64 * (tile / 4) + 8 * g + 2 * (tile % 4);
-    return kDim / 64 * 64 + kLeft * g + 2 * (tile - kDim / 64 * 4);
 }
 
 // The row of [R · H] that a column stands for.
@@ -271,8 +130,8 @@ __device__ void stage_queries(const FewArgs& f, const Unit& u, std::uint8_t* sha
     }
 }
 
-// Partial softmaxes of two columns into one: note() the maxima and sums of weights {maximum, sum, maximum, sum}
-// of all, then take() each with its sums of values. A part that saw no finite score has weight 0.
+// Partial softmaxes of two columns into one: note() the maxima and sums of weights {maximum, sum, maximum,
+// sum} of all, then take() each with its sums of values. A part that saw no finite score has weight 0.
 struct Merged {
     float best[2] = {-INFINITY, -INFINITY};
     float sum[2] = {0, 0};
@@ -321,8 +180,8 @@ struct Room {
     static constexpr int kMerge = kWarps * S::kPhase * kWarp * 16;
     static constexpr int kFirst = kQueries > kMerge ? kQueries : kMerge;  // q, then the warps' sums
     static constexpr int kInbox = kItems + kMostCluster;                  // float4 from the cluster's blocks
-    static constexpr int kTotal = kFirst + kInbox * 16 + kMostCluster * kColumns * 8 +
-                                  kWarps * kColumns * 8 + kColumns * 4;
+    static constexpr int kTotal =
+        kFirst + kInbox * 16 + kMostCluster * kColumns * 8 + kWarps * kColumns * 8 + kColumns * 4;
 };
 
 template <Kind kKind, int kDim, int kTiles>
@@ -341,9 +200,9 @@ __global__ void __launch_bounds__(kThreads, blocks_at_once<kKind, kDim, kTiles>(
     constexpr bool kAhead = S::kSteps * (4 * kTiles + 8 * S::kWords) <= 192;
     extern __shared__ __align__(16) std::uint8_t memory[];
     auto* const merge = reinterpret_cast<float4*>(memory);
-    auto* const inbox = reinterpret_cast<float4*>(memory + R::kFirst);      // [block of the cluster][share]
-    auto* const inbox_top = reinterpret_cast<float2*>(inbox + R::kInbox);   // [block][column]: maximum, sum
-    float2* const warp_top = inbox_top + kMostCluster * kColumns;           // [warp][column]
+    auto* const inbox = reinterpret_cast<float4*>(memory + R::kFirst);     // [block of the cluster][share]
+    auto* const inbox_top = reinterpret_cast<float2*>(inbox + R::kInbox);  // [block][column]: maximum, sum
+    float2* const warp_top = inbox_top + kMostCluster * kColumns;          // [warp][column]
     auto* const factor = reinterpret_cast<float*>(warp_top + kWarps * kColumns);
 
     let_next_start();
@@ -427,7 +286,9 @@ __global__ void __launch_bounds__(kThreads, blocks_at_once<kKind, kDim, kTiles>(
                                              : q + kDim / 32 * 512 + lane * 8);
 #pragma unroll
                     for (int r = 0; r < S::kKeyParts && r + p < S::kOrder; ++r)
-                        mma<kKind>(r + p != 0 ? small[n] : kTiles == 1 && step % 2 == 1 ? other[n] : s[n],
+                        mma<kKind>(r + p != 0                     ? small[n]
+                                   : kTiles == 1 && step % 2 == 1 ? other[n]
+                                                                  : s[n],
                                    a[r], b.x, b.y);
                 }
             }
@@ -648,6 +509,12 @@ __global__ void __launch_bounds__(kThreads) merge_kernel(FewArgs f) {
     write_out<kDim>(f, u, n, item / kWarp % S::kSteps, lane, all);
 }
 
+// Keys that a row can see.
+inline std::int64_t visible_keys(const AttentionView& a, const AttentionPlan& plan) {
+    const std::int64_t all = plan.longest;
+    return a.window > 0 ? std::min(all, std::int64_t{a.window} + plan.most_rows) : all;
+}
+
 template <Kind kKind, int kDim, int kTiles>
 bool launch(const AttentionView& a, const StepView& step, const AttentionPlan& plan, RowRange range,
             WorkView work, cudaStream_t stream) {
@@ -663,19 +530,25 @@ bool launch(const AttentionView& a, const StepView& step, const AttentionPlan& p
     const std::int64_t units = std::int64_t{plan.sequences} * a.kv.kv_heads * f.chunks;
     if (plan.sequences > 65535 || std::int64_t{a.kv.kv_heads} * f.chunks > 65535) return false;
 
-    // As many blocks as run at once, and none without a tile for each of its warps.
-    const std::int64_t at_once = std::int64_t{gpu.multiprocessors} * blocks_at_once<kKind, kDim, kTiles>();
-    const std::int32_t longest =
-        a.window > 0 ? std::min(plan.longest, a.window + plan.most_rows) : plan.longest;
+    // As many blocks as run at once, and none without a tile for each of its warps. Clusters of two find room
+    // on all multiprocessors, of larger ones only nine tenths as many blocks run; those do without the second
+    // kernel, which counts for short sequences.
+    const std::int64_t at_once = blocks_at_once<kKind, kDim, kTiles>() * std::int64_t{gpu.multiprocessors};
+    const std::int64_t longest = visible_keys(a, plan);
     const std::int64_t useful = longest / (kTile * kWarps) + 1;
-    const auto splits =
-        static_cast<std::int32_t>(std::max<std::int64_t>(1, std::min(at_once / units, useful)));
+    const auto blocks_a_unit = [&](std::int64_t blocks) {
+        return static_cast<std::int32_t>(std::max<std::int64_t>(1, std::min(blocks / units, useful)));
+    };
     constexpr std::uint64_t kUnitBytes = R::kItems * sizeof(float4) + R::kColumns * sizeof(float2);
     const auto room = static_cast<std::int32_t>(
         std::min<std::uint64_t>(kMostClusters, work.size / (static_cast<std::uint64_t>(units) * kUnitBytes)));
-    // Small clusters find room on all multiprocessors; large ones do without the second kernel.
-    if (gpu.major >= 9) f.cluster = std::min(splits, longest <= 1024 ? 8 : longest <= 2048 ? 4 : 2);
-    f.clusters = std::max(1, std::min(longest <= 1024 && f.cluster > 1 ? 1 : splits / f.cluster, room));
+    std::int32_t splits = blocks_a_unit(at_once);
+    if (gpu.clusters) {
+        const bool pairs = longest > 2048 && splits <= 2 * kMostClusters + 8;
+        if (!pairs) splits = blocks_a_unit(at_once * 9 / 10);
+        f.cluster = std::min(splits, pairs ? 2 : longest <= kOneCluster ? kMostCluster : 4);
+    }
+    if (f.cluster == 1 || longest > kOneCluster) f.clusters = std::max(1, std::min(splits / f.cluster, room));
     f.by_group = Divider(group);
     f.by_chunks = Divider(f.chunks);
     f.by_cluster = Divider(f.cluster);
@@ -695,7 +568,7 @@ bool launch(const AttentionView& a, const StepView& step, const AttentionPlan& p
     config.blockDim = dim3(kThreads);
     config.stream = stream;
     config.attrs = attributes;
-    if (gpu.major >= 9) {
+    if (gpu.clusters) {
         attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
         attributes[0].val.programmaticStreamSerializationAllowed = 1;
         config.numAttrs = 1;
@@ -723,12 +596,20 @@ template <Kind kKind, int kDim>
 bool for_columns(const AttentionView& a, const StepView& step, const AttentionPlan& plan, RowRange range,
                  WorkView work, cudaStream_t stream) {
     const std::int32_t columns = std::min(plan.most_rows, range.most) * (a.heads / a.kv.kv_heads);
+    // More tiles in a block read the cache once for more columns. Short sequences come out of the cache of
+    // the GPU; there more blocks of one tile are done earlier, while all run at once.
+    const std::int64_t keys = visible_keys(a, plan);
+    const std::int64_t blocks = std::int64_t{plan.sequences} * a.kv.kv_heads * ((columns + 7) / 8) *
+                                std::clamp<std::int64_t>(keys / (kTile * kWarps), 1, 3);
+    const bool narrow = keys <= 2048 && blocks * 10 <= blocks_at_once<kKind, kDim, 1>() * 9 *
+                                                           std::int64_t{current_gpu().multiprocessors};
     constexpr bool kWide = kDim * Shape<kKind, kDim>::kBytes > 256;  // too many registers for four tiles
     if constexpr (!kWide) {
-        if (columns > 16 && launch<kKind, kDim, 4>(a, step, plan, range, work, stream)) return true;
+        if (!narrow && columns > 16 && launch<kKind, kDim, 4>(a, step, plan, range, work, stream))
+            return true;
     }
     if constexpr (!(kKind == Kind::F32 && kDim == 256)) {
-        if (columns > 8 && launch<kKind, kDim, 2>(a, step, plan, range, work, stream)) return true;
+        if (!narrow && columns > 8 && launch<kKind, kDim, 2>(a, step, plan, range, work, stream)) return true;
     }
     return launch<kKind, kDim, 1>(a, step, plan, range, work, stream);
 }

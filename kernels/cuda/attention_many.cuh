@@ -295,7 +295,7 @@ __global__ void __launch_bounds__(kManyThreads, 2) many_kernel(ManyArgs f) {
                     }
                 }
                 sum[m][h] = fmaf(sum[m][h], weight, part);
-if (__any_sync(kAll, weight != 1.0F)) {
+                if (__any_sync(kAll, weight != 1.0F)) {
 #pragma unroll
                     for (int j = 0; j < 2 * kSteps; ++j) {
                         acc[m][j][2 * h] *= weight;
