@@ -3,9 +3,8 @@
 //   few   a few rows of a sequence (and every F32 cache): bound by reading the cache. A cluster of blocks
 //         shares a sequence's keys of one KV head and merges its partial softmaxes through distributed shared
 //         memory; where several clusters share them, a second kernel merges.
-//   many  more rows: bound by arithmetic. FlashAttention-2-style tiles, each block a tile of the rows ×
-//   grouped
-//         heads of one KV head.
+//   many  more rows: bound by arithmetic. FlashAttention-2-style tiles; a block has a tile of the rows ×
+//         grouped heads of one KV head.
 //
 // Error against attention_plain, relative to the largest |value| that a row sees (u = 2^-11 for F16, 2^-9 for
 // BF16, 2^-22 for F32):

@@ -184,8 +184,7 @@ __device__ __forceinline__ void store_shared(std::uint32_t to, const float4& v) 
 #endif
 }
 
-// Division of numbers below 2^27 by one of at most 2^5, or of smaller numbers by larger ones, without a
-// divide.
+// n / by without a divide; exact where n · by < 2^32.
 struct Divider {
     std::uint32_t by = 1;
     std::uint32_t magic = 0;
