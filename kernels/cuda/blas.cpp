@@ -2,11 +2,27 @@
 
 #include <algorithm>
 #include <array>
-#include <cublasLt.h>
 #include <dlfcn.h>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <type_traits>
+#include <utility>
+
+namespace vitrine::cuda::blas {
+
+std::uint32_t alignment_of(const void* w, const void* out, std::int64_t w_step_bytes,
+                           std::int64_t out_step_bytes) {
+    const auto bits = reinterpret_cast<std::uintptr_t>(w) | reinterpret_cast<std::uintptr_t>(out) |
+                      static_cast<std::uintptr_t>(w_step_bytes) |
+                      static_cast<std::uintptr_t>(out_step_bytes) | 256U;
+    return static_cast<std::uint32_t>(bits & (~bits + 1));
+}
+
+}  // namespace vitrine::cuda::blas
+
+#if __has_include(<cublasLt.h>)
+#include <cublasLt.h>
 
 namespace vitrine::cuda::blas {
 namespace {
@@ -215,14 +231,6 @@ std::pair<Context*, const Plan*> find(const Product& p) {
 
 }  // namespace
 
-std::uint32_t alignment_of(const void* w, const void* out, std::int64_t w_step_bytes,
-                           std::int64_t out_step_bytes) {
-    const auto bits = reinterpret_cast<std::uintptr_t>(w) | reinterpret_cast<std::uintptr_t>(out) |
-                      static_cast<std::uintptr_t>(w_step_bytes) |
-                      static_cast<std::uintptr_t>(out_step_bytes) | 256U;
-    return static_cast<std::uint32_t>(bits & (~bits + 1));
-}
-
 bool ready(const Product& product) {
     const std::lock_guard lock(mutex);
     return find(product).second != nullptr;
@@ -249,3 +257,19 @@ void release() {
 }
 
 }  // namespace vitrine::cuda::blas
+
+#else  // Built with a toolkit that lacks the library's declarations.
+
+namespace vitrine::cuda::blas {
+
+bool ready(const Product&) { return false; }
+bool run(const Product&, const Operands&, cudaStream_t) { return false; }
+std::string problem() {
+    return "Long prompts are computed slowly on the GPU: this build of the program was made without "
+           "cuBLASLt.";
+}
+void release() {}
+
+}  // namespace vitrine::cuda::blas
+
+#endif

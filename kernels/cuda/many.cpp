@@ -17,7 +17,9 @@ constexpr std::uint64_t kAligned = 256;
 constexpr std::uint64_t kTileBytes = std::uint64_t{64} << 20U;
 constexpr std::int32_t kTileStep = 128;                     // rows of a tile are a multiple of it
 constexpr std::int64_t kFarthest = std::int64_t{1} << 38U;  // bytes from one matrix to the next of a batch
-constexpr std::int32_t kMostRows = 65535;                   // of a step: a dimension of a grid
+constexpr std::int64_t kMostTileRows = std::int64_t{1} << 17U;
+constexpr std::int64_t kWidest = 32768;    // of outputs that need room
+constexpr std::int32_t kMostRows = 65535;  // of a step: a dimension of a grid
 
 std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kAligned - 1) / kAligned * kAligned; }
 // Of rows of 16-bit inputs, in numbers.
@@ -67,11 +69,20 @@ struct Stack {
     }
 };
 
+// Multiplies BF16 on its tensor cores.
+bool knows_bf16() {
+    int device = 0;
+    int major = 0;
+    return cudaGetDevice(&device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+           major >= 8;
+}
+
 // Of the inputs: BF16 where all weights are BF16, since there the range of f16 might not do; else F16.
 Number number_for(std::initializer_list<const WeightView*> weights) {
     for (const WeightView* w : weights)
         if (w->type != DType::BF16 || w->cols % 8 != 0) return Number::F16;
-    return Number::BF16;
+    return knows_bf16() ? Number::BF16 : Number::F16;
 }
 
 // The library takes them as they lie.
@@ -215,7 +226,9 @@ class Products {
         const std::int64_t stride = stride_of(cols);
         std::int64_t rows = 0;
         for (int i = begin; i < end; ++i) rows += stack.parts[i]->rows;
-        const auto fit = static_cast<std::int64_t>(room_.tile_bytes) / (2 * stride) / kTileStep * kTileStep;
+        const std::int64_t fit =
+            std::min(static_cast<std::int64_t>(room_.tile_bytes) / (2 * stride) / kTileStep * kTileStep,
+                     kMostTileRows);
         const std::int32_t size = tile_rows(rows, tokens_, fit);
         for (std::int64_t first = 0; first < rows; first += size) {
             const auto count = static_cast<std::int32_t>(std::min<std::int64_t>(size, rows - first));
@@ -268,8 +281,8 @@ std::uint64_t work_bytes(std::int64_t rows, std::int64_t cols, std::int64_t widt
     const auto r = static_cast<std::uint64_t>(rows);
     const auto inputs_stride = static_cast<std::uint64_t>(stride_of(cols));
     return aligned(2 * sizeof(float)) + aligned(r * sizeof(float)) + aligned(r * inputs_stride * 2) +
-           aligned(r * static_cast<std::uint64_t>(width) * sizeof(float)) + aligned(blas::kSpace) +
-           std::max(kTileBytes, inputs_stride * 2 * kTileStep);
+           aligned(r * static_cast<std::uint64_t>(std::min(width, kWidest)) * sizeof(float)) +
+           aligned(blas::kSpace) + std::max(kTileBytes, inputs_stride * 2 * kTileStep);
 }
 
 bool qkv(const QkvView& a, const StepView& step, WorkView work, cudaStream_t stream) {

@@ -9,10 +9,10 @@ constexpr int kWarps = 8;   // of a block
 constexpr int kGroup = 32;  // weights of a thread
 constexpr int kEight = 8;   // weights in 16 bytes
 
-// How a warp lies on the matrix: kRows rows of 32 / kRows groups each. The only place here that depends on
-// how planes are laid out: a warp's groups should be neighbours in them.
+// How a warp lies on the matrix: kRows rows of 32 / kRows groups each. In the panels of view.h eight rows of
+// a quad are 32 groups side by side.
 template <DType kType>
-inline constexpr int kRows = 4;
+inline constexpr int kRows = is_quantized(kType) ? 8 : 4;
 
 // Values of one byte times scales from outside, 32 at once. The group lies within one tile of the scales.
 template <DType kType>

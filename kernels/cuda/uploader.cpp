@@ -7,7 +7,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "kernels/cuda/cuda_device.h"
+#include "kernels/cuda/memory.h"
 #include "kernels/cuda/regroup.h"
 #include "kernels/host/thread_pool.h"
 
