@@ -4,14 +4,13 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/cuda/many.h"
 #include "kernels/cuda/read_all.h"
 #include "kernels/cuda/regroup.h"
 #include "kernels/host/half.h"
 
 namespace vitrine::cuda {
 namespace {
-
-constexpr std::uint64_t kUploadBytes = std::uint64_t{32} << 20U;  // of one piece on its way to the device
 
 class CudaWeight final : public WeightStorage {
   public:
@@ -69,11 +68,6 @@ Status CudaDevice::prepare() {
     if (const cudaError_t code = cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking);
         code != cudaSuccess)
         return cuda_error(code, "Opening GPU " + std::to_string(index_));
-    for (cudaEvent_t& event : uploaded_) {
-        if (const cudaError_t code = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
-            code != cudaSuccess)
-            return cuda_error(code, "Opening GPU " + std::to_string(index_));
-    }
     for (cudaEvent_t* event : {&began_, &ended_}) {
         if (const cudaError_t code = cudaEventCreate(event); code != cudaSuccess)
             return cuda_error(code, "Opening GPU " + std::to_string(index_));
@@ -84,10 +78,12 @@ Status CudaDevice::prepare() {
 CudaDevice::~CudaDevice() {
     if (stream_ != nullptr) static_cast<void>(cudaStreamSynchronize(stream_));
     graphs_.clear();
-    events_.insert(events_.end(), {uploaded_[0], uploaded_[1], began_, ended_});
+    events_.insert(events_.end(), {began_, ended_});
     for (cudaEvent_t event : events_)
         if (event != nullptr) static_cast<void>(cudaEventDestroy(event));
+    uploader_.release();
     if (stream_ != nullptr) static_cast<void>(cudaStreamDestroy(stream_));
+    many::release();
 }
 
 DeviceInfo CudaDevice::info() const {
@@ -154,33 +150,7 @@ Result<Weight> CudaDevice::upload(const HostTensor& tensor) {
             return cuda_error(code, "Copying scales to the GPU");
     }
     const std::uint64_t row = bytes / static_cast<std::uint64_t>(tensor.rows);
-    const auto in_piece = static_cast<std::int64_t>(std::max<std::uint64_t>(1, kUploadBytes / row));
-    const std::uint64_t piece_bytes = static_cast<std::uint64_t>(std::min(in_piece, tensor.rows)) * row;
-    for (int i = 0; i < 2; ++i) {
-        if (upload_[i].size() >= piece_bytes) continue;
-        upload_[i] = PinnedMemory();
-        raw_[i] = DeviceMemory();
-        VITRINE_TRY(upload_[i], PinnedMemory::make(std::max(piece_bytes, kUploadBytes)));
-        VITRINE_TRY(raw_[i],
-                    DeviceMemory::make(std::max(piece_bytes, kUploadBytes), "Room for a piece of a matrix"));
-    }
-    int side = 0;
-    for (std::int64_t first = 0; first < tensor.rows; first += in_piece, side = 1 - side) {
-        const std::int64_t count = std::min(in_piece, tensor.rows - first);
-        const std::uint64_t size = static_cast<std::uint64_t>(count) * row;
-        cudaError_t code = cudaEventSynchronize(uploaded_[side]);
-        if (code == cudaSuccess) {
-            std::memcpy(upload_[side].data(), tensor.data + static_cast<std::uint64_t>(first) * row, size);
-            code = cudaMemcpyAsync(raw_[side].data(), upload_[side].data(), size, cudaMemcpyHostToDevice,
-                                   stream_);
-        }
-        if (code == cudaSuccess) {
-            regroup(w->view, first, count, raw_[side].data(), stream_);
-            code = cudaGetLastError();
-        }
-        if (code == cudaSuccess) code = cudaEventRecord(uploaded_[side], stream_);
-        if (code != cudaSuccess) return cuda_error(code, "Copying a matrix to the GPU");
-    }
+    VITRINE_CHECK(uploader_.upload(w->view, tensor.data, row, stream_));
     return Weight(std::move(w));
 }
 
@@ -268,6 +238,7 @@ void CudaDevice::read_row(const WeightStorage& w, std::int64_t row, std::span<fl
 }
 
 void CudaDevice::do_begin() {
+    uploader_.release();  // the model is loaded
     operations_.clear();
     samples_.clear();
     times_ = PhaseTimes();
@@ -297,12 +268,16 @@ void CudaDevice::do_project(const ProjectArgs& a) {
 }
 
 void CudaDevice::do_feed_forward(const FeedForwardArgs& a) {
-    reserve_work(std::max(a.gate->rows, a.gate->cols), std::max(a.gate->rows, a.gate->cols));
+    reserve_work(std::max(a.gate->rows, a.gate->cols),
+                 rows() <= few::kMostRows ? std::max(a.gate->rows, a.gate->cols) : a.down->rows);
     operations_.emplace_back(a);
 }
 
 void CudaDevice::do_logits(const LogitsArgs& a) {
-    reserve_work(a.norm->cols, a.w->rows);
+    // For either family: how many rows are wanted decides between them. The outputs have their own room.
+    if (!plain_)
+        good(work_.grow(few::work_bytes(a.norm->cols, a.w->rows), "Working memory of a step", generation_));
+    if (rows() > few::kMostRows) reserve_work(a.norm->cols, 0);
     operations_.emplace_back(a);
 }
 

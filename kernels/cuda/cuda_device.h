@@ -17,6 +17,7 @@
 #include "kernels/cuda/step_graphs.h"
 #include "kernels/cuda/step_memory.h"
 #include "kernels/cuda/step_ops.h"
+#include "kernels/cuda/uploader.h"
 #include "kernels/cuda/view.h"
 #include "kernels/host/checked_device.h"
 
@@ -106,9 +107,7 @@ class CudaDevice final : public CheckedDevice {
     cudaStream_t stream_ = nullptr;
     std::string description_;
     std::shared_ptr<Generation> generation_;
-    PinnedMemory upload_[2];  // of weights, alternating
-    cudaEvent_t uploaded_[2] = {nullptr, nullptr};
-    DeviceMemory raw_[2];  // weights as in the file, before they are regrouped
+    Uploader uploader_;  // until the first step
     StepMemory step_memory_;
     SampleMemory samples_;
     DeviceMemory normed_, projected_, hidden_;  // of the plain operations
