@@ -77,7 +77,7 @@ void add_model(CLI::App& app, ModelOptions& options, bool model_required) {
     option->type_name("PATH");
     if (model_required) option->required();
     app.add_option("--device", options.device,
-                   "Where to compute: auto (a GPU, else the processor), cpu or cuda")
+                   "Where to compute: auto (the processor), cpu or cuda (a GPU; new)")
         ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
         ->type_name("NAME")
         ->capture_default_str();

@@ -24,19 +24,12 @@ Result<std::unique_ptr<Device>> open_gpu(bool plain) {
     return make_cuda_device(roomiest->index, plain);
 }
 
-// `note`: why "auto" is the processor.
-Result<std::unique_ptr<Device>> open_device(const LoadOptions& options, std::string& note) {
+Result<std::unique_ptr<Device>> open_device(const LoadOptions& options) {
     if (options.open) return options.open();
-    if (options.device == "cpu") return make_cpu_device(options.threads);
+    if (options.device == "auto" || options.device == "cpu") return make_cpu_device(options.threads);
     if (options.device == "reference") return make_reference_device(options.threads);
     if (options.device == "cuda" || options.device == "cuda-plain")
         return open_gpu(options.device == "cuda-plain");
-    if (options.device == "auto") {
-        auto gpu = open_gpu(false);
-        if (gpu.ok()) return gpu;
-        note = gpu.error().message;
-        return make_cpu_device(options.threads);
-    }
     return Error{ErrorKind::Unsupported, "There is no device '" + options.device +
                                              "' in this build; it has: auto, cpu, cuda, reference."};
 }
@@ -136,7 +129,7 @@ Status Model::split_where_needed(const ModelSource& source, const LoadOptions& o
 }
 
 Status Model::read_weights(const ModelSource& source, const LoadOptions& options) {
-    VITRINE_TRY(device_, open_device(options, device_note_));
+    VITRINE_TRY(device_, open_device(options));
     VITRINE_CHECK(split_where_needed(source, options));
     const std::uint64_t free = device_->info().memory_free;
     if (options.planned)

@@ -27,8 +27,8 @@ struct ModelFacts {
 };
 
 struct LoadOptions {
-    // "auto" (a GPU where one can be used, else the processor), "cpu", "reference", "cuda" (of the GPUs that
-    // can be used the one with the most free memory), "cuda-plain" (its plain operations)
+    // "auto" (the processor, as long as the GPU's kernels are being written), "cpu", "reference", "cuda" (of
+    // the GPUs that can be used the one with the most free memory), "cuda-plain" (its plain operations)
     std::string device = "auto";
     int threads = 0;  // 0: one for each core
     // Opens a device of the caller's own instead (tests).
