@@ -2,18 +2,12 @@
 #include <algorithm>
 
 #include "kernels/cuda/few_launch.h"
+#include "kernels/cuda/few_ring.cuh"
 #include "kernels/cuda/few_tile.cuh"
 #include "kernels/cuda/few_units.cuh"
 #include "kernels/cuda/places.cuh"
 
 namespace vitrine::cuda::few {
-
-bool g_early = true;
-int g_blocks = 2;
-int g_room = 50;  // percent of a block's share of the shared memory
-int g_stages = 16;
-int g_least = 64;
-
 
 namespace {
 
@@ -52,6 +46,7 @@ struct Input {
     float eps = 0;
     std::int32_t cols = 0;
     std::int32_t rows = 0;
+    bool only_ask = false;
 };
 
 Job job_of(const Input& in, const Room& room, const StepView& step) {
@@ -65,11 +60,12 @@ Job job_of(const Input& in, const Room& room, const StepView& step) {
     job.fragments = room.fragments;
     job.factors = room.factors;
     job.step = step;
+    job.only_ask = in.only_ask;
     return job;
 }
 
 void prepare_input(const Input& in, const Room& room, DType type, cudaStream_t stream) {
-    if (in.rows > 1)
+    if (in.rows > 1 && !in.only_ask)
         prepare({type, in.x, in.picked, in.norm, in.eps, in.cols, in.rows, room.fragments, room.factors},
                 stream);
 }
@@ -82,8 +78,8 @@ void count_units(Job& job) {
         job.matrix[m].first_unit = units;
         const auto panels = static_cast<std::int32_t>(panels_of(job.matrix[m].w.rows));
         if (job.pairing != Pairing::Across || m == 0)
-            units += job.pairing == Pairing::Single || job.pairing == Pairing::Across ? panels
-                                                                                      : (panels + 1) / 2;
+            units +=
+                job.pairing == Pairing::Single || job.pairing == Pairing::Across ? panels : (panels + 1) / 2;
     }
     job.units = units;
 }
@@ -99,7 +95,8 @@ __global__ void add_normalised_kernel(const float* y, const float* norm, float e
     const float* from = y + std::int64_t{blockIdx.x} * n;
     float* to = x + std::int64_t{blockIdx.x} * n;
     float squares = 0;
-    for (std::int32_t i = static_cast<std::int32_t>(threadIdx.x); i < n; i += 256) squares += from[i] * from[i];
+    for (std::int32_t i = static_cast<std::int32_t>(threadIdx.x); i < n; i += 256)
+        squares += from[i] * from[i];
     for (int offset = 16; offset > 0; offset /= 2) squares += __shfl_xor_sync(0xFFFFFFFFU, squares, offset);
     if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = squares;
     __syncthreads();
@@ -120,7 +117,7 @@ bool add_product(Job job, const WeightView& w, const float* bias, const float* p
     job.stride = w.rows;
     count_units(job);
     if (!multiply(job, stream)) return false;
-    if (post_norm != nullptr)
+    if (post_norm != nullptr && !job.only_ask)
         launch_early(add_normalised_kernel, dim3(static_cast<unsigned>(job.rows)), 256, 0, stream,
                      static_cast<const float*>(own), post_norm, eps, w.rows, x);
     return true;
@@ -133,14 +130,7 @@ bool rotates_in_place(const HeadsArgs& h) {
     return h.rope.half % kPanelRows == 0 && h.kv.head_dim % (2 * kPanelRows) == 0;
 }
 
-}  // namespace
-
-std::uint64_t work_bytes(std::int64_t cols, std::int64_t width) {
-    return kFactorBytes + fragment_bytes(kMostRows, cols) +
-           static_cast<std::uint64_t>(kMostRows * width) * sizeof(float);
-}
-
-bool qkv(const QkvView& a, const StepView& step, WorkView work, cudaStream_t stream) {
+bool enqueue_qkv(const QkvView& a, const StepView& step, WorkView work, bool only_ask, cudaStream_t stream) {
     const WeightView* const weights[3] = {&a.wq, &a.wk, &a.wv};
     const float* const biases[3] = {a.bq, a.bk, a.bv};
     if (step.rows < 1 || step.rows > kMostRows) return false;
@@ -148,7 +138,7 @@ bool qkv(const QkvView& a, const StepView& step, WorkView work, cudaStream_t str
         if (!fits(*w) || !has_kernels(w->type, step.rows)) return false;
     const bool whole = rotates_in_place(a.heads);
     const std::int32_t width = a.wq.rows + a.wk.rows + a.wv.rows;
-    const Input in{a.x, nullptr, a.norm, a.eps, a.wq.cols, step.rows};
+    const Input in{a.x, nullptr, a.norm, a.eps, a.wq.cols, step.rows, only_ask};
     Room room;
     if (!make_room(work, step.rows, in.cols, whole ? 0 : std::int64_t{step.rows} * width, room)) return false;
     Job job = job_of(in, room, step);
@@ -176,7 +166,7 @@ bool qkv(const QkvView& a, const StepView& step, WorkView work, cudaStream_t str
         if (!prepared) prepare_input(in, room, type, stream);
         if (!multiply(job, stream)) return false;
     }
-    if (!whole) {
+    if (!whole && !only_ask) {
         HeadsArgs heads = a.heads;
         heads.y = room.own;
         finish_heads(heads, step, stream);
@@ -184,27 +174,30 @@ bool qkv(const QkvView& a, const StepView& step, WorkView work, cudaStream_t str
     return true;
 }
 
-bool project(const ProjectView& a, const StepView& step, WorkView work, cudaStream_t stream) {
+bool enqueue_project(const ProjectView& a, const StepView& step, WorkView work, bool only_ask,
+                     cudaStream_t stream) {
     if (step.rows < 1 || step.rows > kMostRows || !fits(a.w) || !has_kernels(a.w.type, step.rows))
         return false;
-    const Input in{a.in, nullptr, nullptr, 0, a.w.cols, step.rows};
+    const Input in{a.in, nullptr, nullptr, 0, a.w.cols, step.rows, only_ask};
     Room room;
-    if (!make_room(work, step.rows, in.cols,
-                   a.post_norm != nullptr ? std::int64_t{step.rows} * a.w.rows : 0, room))
+    if (!make_room(work, step.rows, in.cols, a.post_norm != nullptr ? std::int64_t{step.rows} * a.w.rows : 0,
+                   room))
         return false;
     prepare_input(in, room, a.w.type, stream);
     return add_product(job_of(in, room, step), a.w, a.bias, a.post_norm, a.eps, a.x, room.own, stream);
 }
 
-bool feed_forward(const FeedForwardView& a, const StepView& step, WorkView work, cudaStream_t stream) {
+bool enqueue_feed_forward(const FeedForwardView& a, const StepView& step, WorkView work, bool only_ask,
+                          cudaStream_t stream) {
     if (step.rows < 1 || step.rows > kMostRows) return false;
     for (const WeightView* w : {&a.gate, &a.up, &a.down})
         if (!fits(*w) || !has_kernels(w->type, step.rows)) return false;
-    const Input in{a.x, nullptr, a.norm, a.eps, a.gate.cols, step.rows};
+    const Input in{a.x, nullptr, a.norm, a.eps, a.gate.cols, step.rows, only_ask};
     Input hidden;
     hidden.x = a.hidden;
     hidden.cols = a.down.cols;
     hidden.rows = step.rows;
+    hidden.only_ask = only_ask;
     Room room;
     if (!make_room(work, step.rows, std::max(in.cols, hidden.cols),
                    a.post_norm != nullptr ? std::int64_t{step.rows} * a.down.rows : 0, room))
@@ -245,11 +238,12 @@ bool feed_forward(const FeedForwardView& a, const StepView& step, WorkView work,
     return add_product(down, a.down, a.down_bias, a.post_norm, a.eps, a.x, room.own, stream);
 }
 
-bool logits(const LogitsView& a, const StepView& step, WorkView work, cudaStream_t stream) {
+bool enqueue_logits(const LogitsView& a, const StepView& step, WorkView work, bool only_ask,
+                    cudaStream_t stream) {
     if (step.outputs == 0) return true;
     if (step.outputs < 0 || step.outputs > kMostRows || !fits(a.w) || !has_kernels(a.w.type, step.outputs))
         return false;
-    const Input in{a.x, step.output_rows, a.norm, a.eps, a.w.cols, step.outputs};
+    const Input in{a.x, step.output_rows, a.norm, a.eps, a.w.cols, step.outputs, only_ask};
     Room room;
     if (!make_room(work, step.outputs, in.cols, 0, room)) return false;
     prepare_input(in, room, a.w.type, stream);
@@ -262,6 +256,28 @@ bool logits(const LogitsView& a, const StepView& step, WorkView work, cudaStream
     job.stride = a.w.rows;
     count_units(job);
     return multiply(job, stream);
+}
+
+}  // namespace
+
+std::uint64_t work_bytes(std::int64_t cols, std::int64_t width) {
+    return kFactorBytes + fragment_bytes(kMostRows, cols) +
+           static_cast<std::uint64_t>(kMostRows * width) * sizeof(float);
+}
+
+// Nothing is enqueued before every part is known to have its kernel.
+bool qkv(const QkvView& a, const StepView& step, WorkView work, cudaStream_t stream) {
+    return enqueue_qkv(a, step, work, true, stream) && enqueue_qkv(a, step, work, false, stream);
+}
+bool project(const ProjectView& a, const StepView& step, WorkView work, cudaStream_t stream) {
+    return enqueue_project(a, step, work, true, stream) && enqueue_project(a, step, work, false, stream);
+}
+bool feed_forward(const FeedForwardView& a, const StepView& step, WorkView work, cudaStream_t stream) {
+    return enqueue_feed_forward(a, step, work, true, stream) &&
+           enqueue_feed_forward(a, step, work, false, stream);
+}
+bool logits(const LogitsView& a, const StepView& step, WorkView work, cudaStream_t stream) {
+    return enqueue_logits(a, step, work, true, stream) && enqueue_logits(a, step, work, false, stream);
 }
 
 namespace {
@@ -306,46 +322,42 @@ constexpr std::size_t kOwnShared = 4096;  // at most what the kernels have besid
 
 }  // namespace
 
-bool launch(JobKernel kernel, const Job& job, std::size_t shared_bytes, cudaStream_t stream) {
-    DeviceLimits device;
-    if (!limits(device) || shared_bytes + kOwnShared > static_cast<std::size_t>(device.block_shared))
-        return false;
-    const std::int32_t blocks = blocks_for(kernel, device, job.units, kThreads, shared_bytes, 2);
-    if (blocks == 0) return false;
-    launch_early(kernel, dim3(static_cast<unsigned>(blocks)), kThreads, shared_bytes, stream, job);
-    return true;
-}
-
-bool has_ring() {
+bool starts_early() {
     DeviceLimits device;
     return limits(device) && device.major >= 9;
 }
 
-bool launch_ring(RingKernel kernel, const Job& job, int workers, std::size_t stage_bytes,
-                 std::size_t shared_bytes, int at_once, cudaStream_t stream) {
+bool has_ring() { return starts_early(); }
+
+bool launch(JobKernel kernel, const Job& job, std::size_t shared_bytes, cudaStream_t stream) {
+    constexpr int kAtOnce = 2;
+    DeviceLimits device;
+    if (!limits(device) || shared_bytes + kOwnShared > static_cast<std::size_t>(device.block_shared))
+        return false;
+    const std::int32_t blocks = blocks_for(kernel, device, job.units, kThreads, shared_bytes, kAtOnce);
+    if (blocks == 0) return false;
+    if (!job.only_ask)
+        launch_early(kernel, dim3(static_cast<unsigned>(blocks)), kThreads, shared_bytes, stream, job);
+    return true;
+}
+
+bool launch_ring(RingKernel kernel, const Job& job, std::size_t stage_bytes, std::size_t shared_bytes,
+                 int at_once, cudaStream_t stream) {
     DeviceLimits device;
     if (!limits(device)) return false;
-    // Half of what a block could have, so that the next kernel's blocks find room beside it; all of it where
-    // half holds too few stages to keep the memory busy.
     const std::size_t used = shared_bytes + kOwnShared;
-    const auto stages_in = [&](int percent) {
-        const auto room = static_cast<std::size_t>(device.processor_shared) /
-                          static_cast<std::size_t>(at_once) * static_cast<std::size_t>(percent) / 100;
-        return room > used ? (room - used) / stage_bytes : 0;
-    };
-    std::size_t stages = stages_in(g_room);
-    if (stages * stage_bytes * static_cast<std::size_t>(at_once) < static_cast<std::size_t>(g_least) * 1024)
-        stages = stages_in(100);
-    stages = std::clamp<std::size_t>(stages, 2, g_stages);
-    while (stages > 2 && used + stages * stage_bytes > static_cast<std::size_t>(device.block_shared)) --stages;
+    const std::size_t room =
+        static_cast<std::size_t>(device.processor_shared) / static_cast<std::size_t>(at_once);
+    const std::size_t stages =
+        std::clamp<std::size_t>(room > used ? (room - used) / stage_bytes : 0, 2, kMostStages);
     if (used + stages * stage_bytes > static_cast<std::size_t>(device.block_shared)) return false;
     const std::size_t ring_bytes = stages * stage_bytes;
-    const std::int32_t blocks =
-        blocks_for(kernel, device, job.units, workers + 32, ring_bytes + shared_bytes, at_once);
+    const std::size_t bytes = ring_bytes + shared_bytes;
+    const std::int32_t blocks = blocks_for(kernel, device, job.units, kRingThreads, bytes, at_once);
     if (blocks == 0) return false;
-    launch_early(kernel, dim3(static_cast<unsigned>(blocks)), static_cast<unsigned>(workers + 32),
-                 ring_bytes + shared_bytes, stream, job, static_cast<int>(stages),
-                 static_cast<std::uint32_t>(ring_bytes));
+    if (!job.only_ask)
+        launch_early(kernel, dim3(static_cast<unsigned>(blocks)), kRingThreads, bytes, stream, job,
+                     static_cast<int>(stages), static_cast<std::uint32_t>(ring_bytes));
     return true;
 }
 

@@ -46,6 +46,7 @@ struct Job {
     Pairing pairing = Pairing::Single;
     Finish finish = Finish::Store;
     Activation activation = Activation::SiLU;
+    bool only_ask = false;  // whether it can be done, without doing it
 
     // One row of activations, normalised where `norm` is there.
     const float* x = nullptr;
@@ -87,8 +88,8 @@ constexpr std::uint64_t fragment_bytes(std::int32_t rows, std::int64_t cols) {
     return static_cast<std::uint64_t>((cols + 127) / 128 * 4 * eights_for(rows)) * 32 * 16;
 }
 
-// False, having enqueued nothing, where there is no kernel. All matrices are of one type. One row: `x`;
-// several: `fragments`.
+// False, having enqueued nothing, where there is no kernel or it needs more shared memory than there is. All
+// matrices are of one type. One row: `x`; several: `fragments`.
 bool multiply(const Job& job, cudaStream_t stream);
 
 }  // namespace vitrine::cuda::few

@@ -8,12 +8,6 @@
 
 namespace vitrine::cuda::few {
 
-extern bool g_early;
-extern int g_blocks;
-extern int g_room;
-extern int g_stages;
-extern int g_least;
-
 using JobKernel = void (*)(const Job);
 
 // A grid in which every block has equally many units, as many blocks as can run at once. False where the
@@ -23,11 +17,14 @@ bool launch(JobKernel kernel, const Job& job, std::size_t shared_bytes, cudaStre
 // Whether the device has what few_ring.cuh is made of.
 bool has_ring();
 
-// The same for kernels with `workers` threads and a warp that copies, a ring of stages in front of
-// `shared_bytes` of shared memory, and `at_once` blocks on a multiprocessor.
+// The same for kernels of kRingThreads with a ring of stages in front of `shared_bytes` of shared memory, and
+// `at_once` blocks on a multiprocessor.
 using RingKernel = void (*)(const Job, int, std::uint32_t);
-bool launch_ring(RingKernel kernel, const Job& job, int workers, std::size_t stage_bytes,
-                 std::size_t shared_bytes, int at_once, cudaStream_t stream);
+bool launch_ring(RingKernel kernel, const Job& job, std::size_t stage_bytes, std::size_t shared_bytes,
+                 int at_once, cudaStream_t stream);
+
+// Whether kernels may start before the one ahead ends: compute capability 9.0 and later.
+bool starts_early();
 
 // As kernel<<<grid, threads, shared_bytes, stream>>>(args), but it may start before the one ahead ends.
 template <class... Args, class... Given>
@@ -42,7 +39,7 @@ void launch_early(void (*kernel)(Args...), dim3 grid, unsigned threads, std::siz
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;
     config.attrs = &early;
-    config.numAttrs = g_early ? 1 : 0;
+    config.numAttrs = starts_early() ? 1 : 0;
     cudaLaunchKernelEx(&config, kernel, args...);
 }
 

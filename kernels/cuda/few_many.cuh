@@ -108,8 +108,8 @@ __device__ inline void finish_many(const Job& job, std::int32_t number, float* p
     for (auto i = static_cast<std::int32_t>(threadIdx.x); i < kManyRows * job.rows; i += kThreads) {
         const std::int32_t r = i / kManyRows;
         const std::int32_t local_row = i % kManyRows;
-        const std::int32_t at = (local_row < kPanelRows ? unit.panel[0] : unit.panel[1]) * kPanelRows +
-                                local_row % kPanelRows;
+        const std::int32_t at =
+            (local_row < kPanelRows ? unit.panel[0] : unit.panel[1]) * kPanelRows + local_row % kPanelRows;
         const bool adds = job.finish == Finish::Add && at < unit.matrix[0]->w.rows;
         const float old = adds ? job.out[std::int64_t{r} * job.stride + at] : 0.0F;
         finish<kManyPanels>(job, unit, local_row, r, kv, old, [&](int local) {
@@ -157,10 +157,10 @@ __global__ void __launch_bounds__(kThreads, kEights <= 2 ? 2 : 1)
 }
 
 // Steps of a panel in a stage: one for each warp.
-constexpr int kManySteps = kTakers;
+constexpr int kManySteps = kWarps;
 
 template <DType kType, int kEights>
-__global__ void __launch_bounds__(kThreads + 32, kEights <= 2 ? 2 : 1)
+__global__ void __launch_bounds__(kRingThreads, kEights <= 2 ? 2 : 1)
     many_rows_ring_kernel(const __grid_constant__ Job job, int stages, std::uint32_t ring_bytes) {
 #if __CUDA_ARCH__ >= 900
     using Place = Stage<kType, kManySteps>;
@@ -205,7 +205,7 @@ __global__ void __launch_bounds__(kThreads + 32, kEights <= 2 ? 2 : 1)
             __syncwarp();
             if (lane == 0) barrier_arrive(ring.empty + ring.at);
         }
-        finish_many<kEights>(job, number, parts, factors, kv, sums, [] { workers_meet<kThreads>(); });
+        finish_many<kEights>(job, number, parts, factors, kv, sums, [] { workers_meet(); });
     }
 #endif
 }
@@ -214,7 +214,7 @@ template <DType kType, int kEights>
 bool launch_many(const Job& job, cudaStream_t stream) {
     constexpr std::size_t kBytes = std::size_t{kWarps} * kManyRows * kSumStride<kEights> * sizeof(float);
     if (has_ring())
-        return launch_ring(many_rows_ring_kernel<kType, kEights>, job, kThreads,
+        return launch_ring(many_rows_ring_kernel<kType, kEights>, job,
                            kManyPanels * Stage<kType, kManySteps>::kBytes, kBytes, kEights <= 2 ? 2 : 1,
                            stream);
     return launch(many_rows_kernel<kType, kEights>, job, kBytes, stream);

@@ -11,8 +11,8 @@
 
 namespace vitrine::cuda::few {
 
-constexpr int kMostStages = 16;
-constexpr int kTakers = 8;  // warps that work on a stage
+constexpr int kRingThreads = kThreads + 32;  // and the warp that copies
+constexpr int kMostStages = 8;
 
 #if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
 
@@ -49,10 +49,7 @@ __device__ inline void copy_in(void* to, const void* from, std::uint32_t bytes, 
         : "memory");
 }
 // A barrier among the warps that do not copy.
-template <int kWorkers>
-__device__ inline void workers_meet() {
-    asm volatile("bar.sync 1, %0;" ::"n"(kWorkers) : "memory");
-}
+__device__ inline void workers_meet() { asm volatile("bar.sync 1, %0;" ::"n"(kThreads) : "memory"); }
 
 #endif
 
@@ -61,8 +58,8 @@ template <DType kType, int kSteps>
 struct Stage {
     static constexpr int kGroups = kSteps * kQuadGroups;
     static constexpr int kLow = 0;
-    static constexpr int kTwo = kLow + (has_low(kType) ? kGroups * 256 : 0) +
-                                (kType == DType::Q8_0 ? kGroups * 512 : 0);
+    static constexpr int kTwo =
+        kLow + (has_low(kType) ? kGroups * 256 : 0) + (kType == DType::Q8_0 ? kGroups * 512 : 0);
     static constexpr int kOne = kTwo + (has_two(kType) ? kGroups * 128 : 0);
     static constexpr int kScale = kOne + (has_one(kType) ? kGroups * 64 : 0);
     static constexpr int kSuper = kScale + kGroups * 16 * scale_bytes(kType);
@@ -168,7 +165,7 @@ __device__ inline Ring make_ring(std::uint8_t* data, std::uint64_t (&full)[kMost
     if (threadIdx.x == 0) {
         for (int s = 0; s < stages; ++s) {
             barrier_make(full + s, 1);
-            barrier_make(empty + s, kTakers);
+            barrier_make(empty + s, kWarps);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");

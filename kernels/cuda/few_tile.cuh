@@ -83,6 +83,10 @@ struct Panel {
     static constexpr int kStep = step_inputs(kType);
     static constexpr int kLoads = has_low(kType) ? 1 : kQuantized && kType != DType::Q8_0 ? 0 : 2;
     static constexpr int kUnits = kStep / 32;
+    static constexpr int kRegisters = 8 * kLoads + (has_two(kType) ? 4 : 0) + (has_one(kType) ? 2 : 0) +
+                                      (kQuantized ? (scale_bytes(kType) + 1) / 2 : 0) +
+                                      (has_super(kType) ? 1 + (has_minimum(kType) ? 1 : 0) : 0) +
+                                      (kOutside ? 2 : 0);
 
     std::uint32_t data[2][kLoads > 0 ? kLoads * 4 : 1];
     std::uint32_t two[2][2];
@@ -190,7 +194,8 @@ struct Panel {
                     two[h][0] = v.x;
                     two[h][1] = v.y;
                 }
-                if constexpr (has_one(kType)) one[h] = reinterpret_cast<const std::uint32_t*>(base + S::kOne)[at];
+                if constexpr (has_one(kType))
+                    one[h] = reinterpret_cast<const std::uint32_t*>(base + S::kOne)[at];
             }
             const std::uint8_t* both = base + S::kScale + (quad + place * 2) * scale_bytes(kType);
             if constexpr (scale_bytes(kType) == 4) {
@@ -369,8 +374,8 @@ struct Panel {
                                  static_cast<float>(small[1]) * fmaf(-kOffset, q0, q);
                     part *= d(h);
                     if constexpr (has_minimum(kType))
-                        part -= high_half(super[h]) * (static_cast<float>(minimum[0]) * p0 +
-                                                       static_cast<float>(minimum[1]) * q0);
+                        part -= high_half(super[h]) *
+                                (static_cast<float>(minimum[0]) * p0 + static_cast<float>(minimum[1]) * q0);
                     sum[h] += part;
                 } else {
                     const Scales s = scales(h);
@@ -484,8 +489,7 @@ struct Panel {
             // A code c in the low bits of 1024.0 is 1024 + c; the high nibble in place is 1024 + 16 c.
             constexpr bool kDirect = has_low(kType) && !has_two(kType) && !has_one(kType) &&
                                      kType != DType::IQ4_NL && kType != DType::IQ4_XS;
-            constexpr bool kSigned =
-                kType == DType::Q8_0 || kType == DType::IQ4_NL || kType == DType::IQ4_XS;
+            constexpr bool kSigned = kType == DType::Q8_0 || kType == DType::IQ4_NL || kType == DType::IQ4_XS;
             constexpr int kOffset = kSigned ? 128 : code_offset(kType);
             const __half2 offset = __float2half2_rn(1024.0F + kOffset);
             __half2 v[4];

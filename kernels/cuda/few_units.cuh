@@ -79,7 +79,8 @@ __device__ inline KvRow kv_row(const Job& job, std::int32_t r) {
     const std::int64_t in_block = std::int64_t{kv.kv_heads} * kv.block_size * kv.head_dim;
     const std::int64_t slot = std::int64_t{at % kv.block_size} * kv.head_dim;
     const std::int64_t plane = std::int64_t{job.heads.layer} * 2;
-    return {(plane * kv.blocks + block) * in_block + slot, ((plane + 1) * kv.blocks + block) * in_block + slot};
+    return {(plane * kv.blocks + block) * in_block + slot,
+            ((plane + 1) * kv.blocks + block) * in_block + slot};
 }
 
 __device__ inline void store_kv(const KvView& kv, std::int64_t at, float v) {
@@ -150,8 +151,8 @@ __device__ inline void finish(const Job& job, const Unit<kPanels>& unit, std::in
         const std::int32_t partner = halves ? local ^ kPanelRows : local ^ 1;
         const bool second = halves ? i >= heads.rope.half : i % 2 == 1;
         float w = sum(partner);
-        if (m.bias != nullptr) w += m.bias[halves ? (second ? row - heads.rope.half : row + heads.rope.half)
-                                                  : row ^ 1];
+        if (m.bias != nullptr)
+            w += m.bias[halves ? (second ? row - heads.rope.half : row + heads.rope.half) : row ^ 1];
         const std::int32_t pair = halves ? (second ? i - heads.rope.half : i) : i / 2;
         const std::int64_t place = std::int64_t{r} * heads.rope.half + pair;
         const float cosine = heads.rope.cosine[place];
