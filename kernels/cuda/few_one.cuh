@@ -1,9 +1,9 @@
 // The product with one row of activations: a block takes units of one or two panels in turn, its warps share
-// the inputs. Weights are loaded into registers some steps ahead, across units, and the first of them before
-// the kernel waits for what was enqueued before it. (A ring of bulk copies in shared memory, as for several
-// rows, was tried: fewer instructions, but less in flight; 338 against 430 steps/s of an 8B in Q8_0.)
+// the inputs. Weights are fed some steps ahead, across units, and the first of them before the kernel waits
+// for what was enqueued before it.
 #pragma once
 
+#include "kernels/cuda/few_feed.cuh"
 #include "kernels/cuda/few_launch.h"
 #include "kernels/cuda/few_tile.cuh"
 #include "kernels/cuda/few_units.cuh"
@@ -96,60 +96,65 @@ __device__ inline float old_value(const Job& job, const Unit<kPanels>& unit, int
     return row < unit.matrix[0]->w.rows ? __ldcg(job.out + row) : 0.0F;
 }
 
-// How much a lane has under way: about 72 registers, in no more slots than there are scoreboards for.
+// Steps that a warp has under way: about 48 KB a block, of which two run on a multiprocessor and two of the
+// next kernel wait; with two panels a step is larger, and a little more keeps three of them.
 template <DType kType, int kPanels>
-struct Ahead {
-    static constexpr int kStepRegisters = Panel<kType>::kRegisters * kPanels;
-    static constexpr int kWide = kStepRegisters <= 12 ? 2 : 1;  // steps of a slot
-    static constexpr int kFit = 72 / (kStepRegisters * kWide);
-    static constexpr int kSlots = kFit < 2 ? 2 : kFit > 4 ? 4 : kFit;
-};
+constexpr int one_depth() {
+    constexpr int kFit = (kPanels == 2 ? 56 : 48) * 1024 / (kWarps * kPanels * Slot<kType>::kBytes);
+    return kFit < 2 ? 2 : kFit > 8 ? 8 : kFit;
+}
+template <DType kType, int kPanels>
+constexpr std::size_t feed_bytes() {
+    return std::size_t{kWarps} * one_depth<kType, kPanels>() * kPanels * Slot<kType>::kBytes;
+}
 
 template <DType kType, int kPanels>
-__global__ void __launch_bounds__(kThreads, 2) one_row_kernel(const __grid_constant__ Job job) {
-    constexpr int kWide = Ahead<kType, kPanels>::kWide;
-    constexpr int kSlots = Ahead<kType, kPanels>::kSlots;
+__global__ void __launch_bounds__(kThreads, 4) one_row_kernel(const __grid_constant__ Job job) {
+    constexpr int kDepth = one_depth<kType, kPanels>();
+    constexpr int kSlotBytes = kPanels * Slot<kType>::kBytes;
     extern __shared__ uint4 dynamic_memory[];
-    auto* memory = reinterpret_cast<std::uint32_t*>(dynamic_memory);
     __shared__ float parts[2][kWarps][kPanels * kPanelRows];
     __shared__ float square_parts[kWarps];
     __shared__ KvRow kv;
 
     const int lane = static_cast<int>(threadIdx.x % 32);
     const auto warp = static_cast<std::int32_t>(threadIdx.x / 32);
+    auto* slots = reinterpret_cast<std::uint8_t*>(dynamic_memory) + warp * kDepth * kSlotBytes;
+    auto* memory = reinterpret_cast<std::uint32_t*>(reinterpret_cast<std::uint8_t*>(dynamic_memory) +
+                                                    feed_bytes<kType, kPanels>());
     const std::int32_t all_steps = (job.cols + step_inputs(kType) - 1) / step_inputs(kType);
-    // Slots of a warp in a unit.
-    const std::int32_t rounds = (all_steps + kWarps * kWide - 1) / (kWarps * kWide);
+    // Steps of a warp in a unit; the last may lie beyond the row.
+    const std::int32_t rounds = (all_steps + kWarps - 1) / kWarps;
 
-    struct Slot {
-        Panel<kType> panel[kWide][kPanels];
+    // Where the next step is to be fed from.
+    auto feed_number = static_cast<std::int32_t>(blockIdx.x);
+    std::int32_t feed_step = warp;
+    typename Slot<kType>::Source sources[kPanels];
+    const auto find_sources = [&] {
+        const Unit<kPanels> unit = unit_of<kPanels>(job, min(feed_number, job.units - 1));
+#pragma unroll
+        for (int p = 0; p < kPanels; ++p)
+            sources[p] = Slot<kType>::source(unit.matrix[p]->w, unit.panel[p], lane);
     };
-    Slot held[kSlots];
-    // Where the next load is.
-    auto load_number = static_cast<std::int32_t>(blockIdx.x);
-    std::int32_t load_round = 0;
-    Unit<kPanels> load_unit = unit_of<kPanels>(job, min(load_number, job.units - 1));
-    const auto load_next = [&](Slot& to) {
-        if (load_number >= job.units) return;
+    find_sources();
+    const auto feed_next = [&](std::uint8_t* slot) {
+        if (feed_number < job.units) {
+            if (feed_step < all_steps) {
 #pragma unroll
-        for (int i = 0; i < kWide; ++i) {
-            const std::int32_t step = (load_round * kWide + i) * kWarps + warp;
-            if (step >= all_steps) break;
-#pragma unroll
-            for (int p = 0; p < kPanels; ++p) {
-                const WeightView& w = load_unit.matrix[p]->w;
-                const auto last = static_cast<std::int32_t>(panels_of(w.rows)) - 1;
-                to.panel[i][p].load(w, min(load_unit.panel[p], last), step, lane);
+                for (int p = 0; p < kPanels; ++p)
+                    Slot<kType>::fill(slot + p * Slot<kType>::kBytes, sources[p], job.cols, feed_step, lane);
+            }
+            feed_step += kWarps;
+            if (feed_step >= rounds * kWarps) {
+                feed_step = warp;
+                feed_number += static_cast<std::int32_t>(gridDim.x);
+                find_sources();
             }
         }
-        if (++load_round == rounds) {
-            load_round = 0;
-            load_number += static_cast<std::int32_t>(gridDim.x);
-            if (load_number < job.units) load_unit = unit_of<kPanels>(job, load_number);
-        }
+        feed_group();
     };
-#pragma unroll
-    for (int s = 0; s < kSlots; ++s) load_next(held[s]);
+#pragma unroll 1
+    for (int s = 0; s < kDepth; ++s) feed_next(slots + s * kSlotBytes);
 
     wait_for_input();
     let_next_start();
@@ -170,8 +175,25 @@ __global__ void __launch_bounds__(kThreads, 2) one_row_kernel(const __grid_const
     const auto* marks = reinterpret_cast<const GroupMark*>(memory + job.cols / 4);
     const auto* floats = reinterpret_cast<const float*>(memory);
     float sums[kPanels][2] = {};
-    std::int32_t round = 0;
-    const auto finish_unit = [&]() {
+    std::uint8_t* slot = slots;
+    for (; number < job.units; number += static_cast<std::int32_t>(gridDim.x), ++turn) {
+        for (std::int32_t round = 0; round < rounds; ++round) {
+            feed_wait<kDepth - 1>();
+            const std::int32_t step = round * kWarps + warp;
+#pragma unroll
+            for (int p = 0; p < kPanels; ++p) {
+                if (step >= all_steps) break;
+                Panel<kType> panel;
+                Slot<kType>::take(slot + p * Slot<kType>::kBytes, lane, panel);
+                if constexpr (Panel<kType>::kOutside) {
+                    const Unit<kPanels> unit = unit_of<kPanels>(job, number);
+                    panel.load_grid(unit.matrix[p]->w, unit.panel[p], step, lane);
+                }
+                panel.add_product(step, lane, job.cols, memory, marks, floats, sums[p]);
+            }
+            feed_next(slot);
+            slot = slot == slots + (kDepth - 1) * kSlotBytes ? slots : slot + kSlotBytes;
+        }
         const int side = turn % 2;
 #pragma unroll
         for (int p = 0; p < kPanels; ++p)
@@ -199,33 +221,16 @@ __global__ void __launch_bounds__(kThreads, 2) one_row_kernel(const __grid_const
                 return v * factor;
             });
         }
-        round = 0;
-        ++turn;
-        number += static_cast<std::int32_t>(gridDim.x);
-        if (finishes() && number < job.units)
-            old = old_value<kPanels>(job, unit_of<kPanels>(job, number), lane);
-    };
-    while (number < job.units) {
-#pragma unroll
-        for (int s = 0; s < kSlots; ++s) {
-            if (number >= job.units) break;
-#pragma unroll
-            for (int i = 0; i < kWide; ++i) {
-                const std::int32_t step = (round * kWide + i) * kWarps + warp;
-                if (step >= all_steps) break;
-#pragma unroll
-                for (int p = 0; p < kPanels; ++p)
-                    held[s].panel[i][p].add_product(step, lane, job.cols, memory, marks, floats, sums[p]);
-            }
-            load_next(held[s]);
-            if (++round == rounds) finish_unit();
-        }
+        const std::int32_t next = number + static_cast<std::int32_t>(gridDim.x);
+        if (warp == (turn + 1) % kWarps && next < job.units)
+            old = old_value<kPanels>(job, unit_of<kPanels>(job, next), lane);
     }
 }
 
 template <DType kType, int kPanels>
 bool launch_one(const Job& job, cudaStream_t stream) {
-    return launch(one_row_kernel<kType, kPanels>, job, one_row_bytes<kType>(job.cols), stream);
+    return launch(one_row_kernel<kType, kPanels>, job,
+                  feed_bytes<kType, kPanels>() + one_row_bytes<kType>(job.cols), stream);
 }
 
 }  // namespace vitrine::cuda::few

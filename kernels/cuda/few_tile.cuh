@@ -61,7 +61,7 @@ __device__ inline __half2 as_halves(std::uint32_t v) { return *reinterpret_cast<
 __device__ inline std::uint32_t as_bits(__half2 v) { return *reinterpret_cast<std::uint32_t*>(&v); }
 
 // One row of activations as signed bytes, sixteen to a scale; a mark holds what belongs to a group of 32.
-struct GroupMark {
+struct alignas(16) GroupMark {
     float scale0;
     float sum0;  // of the bytes of the first sixteen
     float scale1;
