@@ -104,13 +104,12 @@ constexpr int one_depth() {
     return kFit < 2 ? 2 : kFit > 8 ? 8 : kFit;
 }
 template <DType kType, int kPanels>
-constexpr std::size_t feed_bytes() {
-    return std::size_t{kWarps} * one_depth<kType, kPanels>() * kPanels * Slot<kType>::kBytes;
+constexpr std::size_t feed_bytes(int depth) {
+    return std::size_t{kWarps} * static_cast<std::size_t>(depth) * kPanels * Slot<kType>::kBytes;
 }
 
-template <DType kType, int kPanels>
+template <DType kType, int kPanels, int kDepth>
 __global__ void __launch_bounds__(kThreads, 4) one_row_kernel(const __grid_constant__ Job job) {
-    constexpr int kDepth = one_depth<kType, kPanels>();
     constexpr int kSlotBytes = kPanels * Slot<kType>::kBytes;
     extern __shared__ uint4 dynamic_memory[];
     __shared__ float parts[2][kWarps][kPanels * kPanelRows];
@@ -121,7 +120,7 @@ __global__ void __launch_bounds__(kThreads, 4) one_row_kernel(const __grid_const
     const auto warp = static_cast<std::int32_t>(threadIdx.x / 32);
     auto* slots = reinterpret_cast<std::uint8_t*>(dynamic_memory) + warp * kDepth * kSlotBytes;
     auto* memory = reinterpret_cast<std::uint32_t*>(reinterpret_cast<std::uint8_t*>(dynamic_memory) +
-                                                    feed_bytes<kType, kPanels>());
+                                                    feed_bytes<kType, kPanels>(kDepth));
     const std::int32_t all_steps = (job.cols + step_inputs(kType) - 1) / step_inputs(kType);
     // Steps of a warp in a unit; the last may lie beyond the row.
     const std::int32_t rounds = (all_steps + kWarps - 1) / kWarps;
@@ -229,8 +228,13 @@ __global__ void __launch_bounds__(kThreads, 4) one_row_kernel(const __grid_const
 
 template <DType kType, int kPanels>
 bool launch_one(const Job& job, cudaStream_t stream) {
-    return launch(one_row_kernel<kType, kPanels>, job,
-                  feed_bytes<kType, kPanels>() + one_row_bytes<kType>(job.cols), stream);
+    constexpr int kDepth = one_depth<kType, kPanels>();
+    constexpr int kLeast = 2;  // where there is less shared memory
+    const std::size_t own = one_row_bytes<kType>(job.cols);
+    return launch(one_row_kernel<kType, kPanels, kDepth>, job, feed_bytes<kType, kPanels>(kDepth) + own,
+                  stream) ||
+           (kDepth > kLeast && launch(one_row_kernel<kType, kPanels, kLeast>, job,
+                                      feed_bytes<kType, kPanels>(kLeast) + own, stream));
 }
 
 }  // namespace vitrine::cuda::few
