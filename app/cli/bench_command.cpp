@@ -76,7 +76,7 @@ std::string as_table(const Bench& bench, Model& model, const std::string& senten
                      " % of the KV memory in use is empty";
         if (!latency.empty() || timing.kv_waste > 0) table += "\n";
     }
-    if (model.weights().bytes_per_step() < last_level_cache_bytes())
+    if (model.device().info().threads > 0 && model.weights().bytes_per_step() < last_level_cache_bytes())
         table +=
             "\nThe weights (" + fixed(static_cast<double>(model.weights().bytes_per_step()) * 1e-6, 1) +
             " MB) fit in this processor's caches, so their share of the read bandwidth can pass 100 %.\n";
@@ -98,7 +98,7 @@ int run_bench(const BenchOptions& options) {
     const bool named = !options.prefill.empty() || !options.decode.empty() || !options.step.empty();
     Recorder recorder;
     if (options.engine.trace) {
-        if (const Status made = recorder.open_trace(*options.engine.trace); !made.ok()) {
+        if (const Status made = recorder.open_trace(*options.engine.trace, *opened->model); !made.ok()) {
             note(made.error().message);
             return 2;
         }
@@ -107,14 +107,15 @@ int run_bench(const BenchOptions& options) {
     if (interrupts) bench.stopped = [&] { return interrupts->pending() > 0; };
     const auto done = measure(bench, options, named ? options.prefill : std::vector<std::int32_t>{256},
                               named ? options.decode : std::vector<std::int32_t>{128});
-    if (const Status whole = recorder.finish(); !whole.ok()) note(whole.error().message);
+    const Status whole = recorder.finish();
+    if (!whole.ok()) note(whole.error().message);
     if (!done.ok()) {
         note(done.error().message);
         return 1;
     }
     write_out(options.json ? to_line(as_json(bench))
                            : terminal_text(as_table(bench, *opened->model, opened->sentence)));
-    return output_status();
+    return whole.ok() ? output_status() : 1;
 }
 
 }  // namespace vitrine::cli

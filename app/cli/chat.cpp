@@ -1,5 +1,6 @@
 #include "app/cli/chat.h"
 
+#include <cstring>
 #include <limits>
 #include <unistd.h>
 
@@ -98,7 +99,13 @@ int Chat::serve() {
             continue;
         }
         warned = false;
-        if (got == LineReader::Got::End) break;
+        if (got == LineReader::Got::End) {
+            if (input_.error() != 0) {
+                note(std::string("Standard input cannot be read: ") + std::strerror(input_.error()) + ".");
+                failed_ = true;
+            }
+            break;
+        }
         if (got == LineReader::Got::TooLong) {
             note("The message is longer than " + std::to_string(longest_message >> 20) +
                  " MiB. Nothing was sent.");

@@ -32,7 +32,7 @@ int run_chat(const ChatOptions& options);
 class Chat {
   public:
     Chat(std::shared_ptr<Model> model, const ChatOptions& options, bool typed, bool terminal);
-    Status open_trace(const std::string& path) { return recorder_.open_trace(path); }
+    Status open_trace(const std::string& path) { return recorder_.open_trace(path, *model_); }
 
     // Serves lines until the end of input, /quit or two presses of Ctrl+C. Exit status.
     int serve();

@@ -91,8 +91,18 @@ void add_engine(CLI::App& app, EngineFlags& flags) {
         ->check(CLI::IsMember({"f32", "f16", "bf16"}))
         ->type_name("TYPE")
         ->capture_default_str();
-    add_integer(app, "--block-size", flags.block_size, 1, 65536,
-                "Tokens in a KV block: 8 to 256, a multiple of 8 (16)");
+    app.add_option_function<std::string>(
+           "--block-size",
+           [&flags](const std::string& text) {
+               const auto value = parse_integer(text, "--block-size", 8, 256);
+               if (!value.ok()) refuse(value.error());
+               if (*value % 8 != 0)
+                   refuse(Error{ErrorKind::InvalidArgument,
+                                "--block-size must be a multiple of 8 from 8 to 256, not " + text + "."});
+               flags.block_size = static_cast<std::int32_t>(*value);
+           },
+           "Tokens in a KV block: 8 to 256, a multiple of 8 (16)")
+        ->type_name("N");
     add_integer(
         app, "--chunk", flags.chunk, 1, 65536,
         "Token budget of an iteration: a long prompt is computed in such chunks (256, on a GPU 2048)");

@@ -25,7 +25,10 @@ LineReader::Fill LineReader::fill() {
             buffer_.append(bytes.data(), static_cast<std::size_t>(got));
             return Fill::More;
         }
-        if (got == 0 || errno != EINTR) return Fill::End;
+        if (got == 0) return Fill::End;
+        if (errno == EINTR) continue;
+        error_ = errno;
+        return Fill::End;
     }
 }
 

@@ -18,6 +18,9 @@ class LineReader {
     // The next line without its line feed (and the carriage return before it). The last one needs none.
     Got next(std::string& line);
 
+    // The errno of a read that failed, which ends the lines as well; 0: the end was the end.
+    int error() const { return error_; }
+
   private:
     // False at the end of the file or on a read error.
     enum class Fill { More, End, Interrupted };
@@ -29,7 +32,8 @@ class LineReader {
     std::string buffer_;
     std::size_t begin_ = 0;     // first byte of the buffer that belongs to the next line
     std::size_t searched_ = 0;  // bytes of it in which there is no line feed
-    bool skipping_ = false;     // inside a line that was too long
+    int error_ = 0;
+    bool skipping_ = false;  // inside a line that was too long
 };
 
 }  // namespace vitrine::cli

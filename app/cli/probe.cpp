@@ -90,7 +90,7 @@ int run_probe(const ProbeOptions& options) {
     Recorder recorder;
     const bool traced = options.engine.trace.has_value();
     if (traced) {
-        if (const Status made = recorder.open_trace(*options.engine.trace); !made.ok()) {
+        if (const Status made = recorder.open_trace(*options.engine.trace, *opened->model); !made.ok()) {
             note(made.error().message);
             return 2;
         }

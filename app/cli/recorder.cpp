@@ -1,10 +1,19 @@
 #include "app/cli/recorder.h"
 
 #include <array>
+#include <filesystem>
 
 namespace vitrine::cli {
 
-Status Recorder::open_trace(const std::string& path) {
+Status Recorder::open_trace(const std::string& path, const Model& model) {
+    std::error_code ignored;
+    if (std::filesystem::exists(path, ignored) &&
+        (std::filesystem::equivalent(path, model.path(), ignored) ||
+         std::filesystem::equivalent(std::filesystem::absolute(path, ignored).parent_path(), model.path(),
+                                     ignored)))
+        return Error{
+            ErrorKind::InvalidArgument,
+            path + " belongs to the model: a trace written there would destroy it. Name another file."};
     VITRINE_TRY(trace_, TraceWriter::open(path));
     return {};
 }

@@ -12,8 +12,8 @@ namespace vitrine::cli {
 
 class Recorder {
   public:
-    // A trace is written to the file, where one is named.
-    Status open_trace(const std::string& path);
+    // A trace is written to the file, where one is named. Refused where the file is the model's own.
+    Status open_trace(const std::string& path, const Model& model);
     bool traces() const { return trace_ != nullptr; }
 
     // Before the first step of an engine, which may be a new one each time.

@@ -130,7 +130,7 @@ void show_all(const std::vector<Outcome>& outcomes, std::size_t shown, bool term
 int answer(const RunOptions& options, const std::shared_ptr<Model>& model, FittedPrompt prompt) {
     Recorder recorder;
     if (options.engine.trace) {
-        if (const Status made = recorder.open_trace(*options.engine.trace); !made.ok()) {
+        if (const Status made = recorder.open_trace(*options.engine.trace, *model); !made.ok()) {
             note(made.error().message);
             return 2;
         }
@@ -163,7 +163,8 @@ int answer(const RunOptions& options, const std::shared_ptr<Model>& model, Fitte
     std::vector<Request> requests;
     requests.push_back(std::move(request));
     const auto outcomes = runner.run(std::move(requests), 1);
-    if (const Status whole = recorder.finish(); !whole.ok()) note(whole.error().message);
+    const Status whole = recorder.finish();
+    if (!whole.ok()) note(whole.error().message);
     if (!outcomes.ok()) {
         if (heard.shown > 0) write_out("\n");
         note(outcomes.error().message);
@@ -174,7 +175,7 @@ int answer(const RunOptions& options, const std::shared_ptr<Model>& model, Fitte
     else
         show_all(*outcomes, heard.shown, terminal);
     if (outcomes->front().reason == FinishReason::Cancelled && output_alive()) return 1;
-    return output_status();
+    return whole.ok() ? output_status() : 1;
 }
 
 }  // namespace

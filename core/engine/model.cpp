@@ -56,7 +56,10 @@ std::shared_ptr<Model> Model::described(const ModelSource& source) {
 }
 
 Status Model::read_text_parts(const ModelSource& source) {
-    VITRINE_TRY(tokenizer_, Tokenizer::make(source.vocabulary()));
+    auto tokenizer = Tokenizer::make(source.vocabulary());
+    if (!tokenizer.ok())
+        return Error{tokenizer.error().kind, source.path().string() + ": " + tokenizer.error().message};
+    tokenizer_ = std::move(tokenizer).value();
     if (source.chat_template()) {
         auto parsed = ChatTemplate::parse(*source.chat_template());
         if (parsed.ok())
@@ -64,7 +67,9 @@ Status Model::read_text_parts(const ModelSource& source) {
         else
             template_error_ = parsed.error().message;
     }
-    for (const std::string& w : tokenizer_->warnings()) warnings_.push_back(w);
+    // The source has told some of it.
+    for (const std::string& w : tokenizer_->warnings())
+        if (std::find(warnings_.begin(), warnings_.end(), w) == warnings_.end()) warnings_.push_back(w);
     if (!template_error_.empty())
         warnings_.push_back("The model's chat template cannot be used: " + template_error_);
     else if (!template_)

@@ -25,7 +25,8 @@ RopeScaling read_scaling(KeyReader& keys, const GgufRopeTensors& tensors) {
     s.divisors = tensors.divisors;
     s.short_factors = tensors.short_factors;
     s.long_factors = tensors.long_factors;
-    const std::string type = keys.text("rope.scaling.type").value_or("none");
+    const auto stated = keys.text("rope.scaling.type");
+    const std::string type = stated.value_or("none");
     const auto kind = rope_scaling_kind(type);
     if (!kind || *kind == RopeScaling::Kind::Llama3) {
         keys.fail(
@@ -49,11 +50,11 @@ RopeScaling read_scaling(KeyReader& keys, const GgufRopeTensors& tensors) {
     if (s.kind == RopeScaling::Kind::Yarn && !s.factor)
         keys.fail(ErrorKind::BadFile, "the file stretches its context by the method 'yarn' but lacks key " +
                                           in_quotes(keys.key("rope.scaling.factor")) + ".");
-    if (s.kind == RopeScaling::Kind::None) {
-        // Files from before the type was stored have the factor alone.
-        s.factor = keys.real("rope.scale_linear");
-        if (s.factor) s.kind = RopeScaling::Kind::Linear;
-    }
+    const auto older = keys.real("rope.scale_linear");  // what the factor was called first
+    if (!s.factor) s.factor = older;
+    // Files from before the type was stored have the factor alone; a stated "none" means it.
+    if (s.kind == RopeScaling::Kind::None && !stated && s.factor) s.kind = RopeScaling::Kind::Linear;
+    if (s.kind == RopeScaling::Kind::None) s.factor.reset();
     if (s.kind == RopeScaling::Kind::Linear) s.factor = s.factor.value_or(1.0);
     s.original_context = static_cast<double>(
         keys.integer("rope.scaling.original_context_length", 0, std::numeric_limits<std::int32_t>::max(), 0));
@@ -126,8 +127,9 @@ void read_gemma(KeyReader& keys, ModelConfig& out) {
     if (out.layers == (second ? 46 : 62) && out.heads > 0)
         out.attention_scale =
             static_cast<float>(1.0 / std::sqrt(static_cast<double>(out.embedding) / out.heads));
-    out.attention_softcap =
-        static_cast<float>(keys.real("attn_logit_softcapping").value_or(second ? 50.0 : 0.0));
+    // Gemma 3 has head norms instead; its configurations still name the cap, which its programs do not apply.
+    const auto cap = keys.real("attn_logit_softcapping");
+    out.attention_softcap = second ? static_cast<float>(cap.value_or(50.0)) : 0.0F;
     out.logit_softcap =
         static_cast<float>(keys.real("final_logit_softcapping").value_or(second ? 30.0 : 0.0));
     if (out.attention_softcap < 0.0F || out.logit_softcap < 0.0F)

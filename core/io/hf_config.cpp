@@ -297,7 +297,9 @@ Result<HfConfig> read_hf_config(const Json& config, const std::string& where) {
     read_activation(c, *family, out.model);
     read_norms_and_caps(c, *family, out.model);
     if (family->gemma) {
-        out.model.attention_softcap = read_cap(c, text, "attn_logit_softcapping", family->attention_softcap);
+        // Gemma 3 has head norms instead: `transformers` reads its cap and does not apply it.
+        const float cap = read_cap(c, text, "attn_logit_softcapping", family->attention_softcap);
+        out.model.attention_softcap = family->attention_softcap > 0 ? cap : 0.0F;
         out.model.logit_softcap = read_cap(c, text, "final_logit_softcapping", family->logit_softcap);
         if (c.flag("use_bidirectional_attention", false))
             c.fail(ErrorKind::Unsupported,

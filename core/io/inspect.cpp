@@ -187,11 +187,19 @@ void say_bad_tensors(InspectFacts& facts, std::size_t bad) {
         facts.reason = std::to_string(bad) + " tensors hold numbers that are NaN or infinite.";
 }
 
-InspectReport inspect_model(const std::filesystem::path& path) {
+InspectReport inspect_model(const std::filesystem::path& path, const FurtherLook& further) {
     InspectFacts facts;
     facts.path = path;
     const auto finish = [&] {
         const std::string prefix = display_path(path) + ": ";
+        if (facts.usable && further) {
+            if (const auto found = further(); found.ok()) {
+                for (const std::string& sentence : *found) note(facts, sentence);
+            } else {
+                facts.usable = false;
+                facts.reason = found.error().message;
+            }
+        }
         if (facts.reason.rfind(prefix, 0) == 0) facts.reason.erase(0, prefix.size());
         return InspectReport{facts.usable, inspect_text(facts), inspect_json(facts)};
     };

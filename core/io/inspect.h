@@ -2,7 +2,11 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <vector>
+
+#include "core/base/result.h"
 
 namespace vitrine {
 
@@ -13,7 +17,11 @@ struct InspectReport {
     std::string json;  // one JSON object
 };
 
-// Never fails: what cannot be read is the report.
-InspectReport inspect_model(const std::filesystem::path& path);
+// What else is wrong with a model that opens, as sentences, or why it cannot be used all the same: floors
+// above this one know (tokenizer, template).
+using FurtherLook = std::function<Result<std::vector<std::string>>()>;
+
+// Never fails: what cannot be read is the report. `further` is asked where the file itself is good.
+InspectReport inspect_model(const std::filesystem::path& path, const FurtherLook& further = {});
 
 }  // namespace vitrine

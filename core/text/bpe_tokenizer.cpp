@@ -330,10 +330,10 @@ Result<std::unique_ptr<Tokenizer>> make_bpe_tokenizer(VocabularyData data) {
     }
     const PretokenizerSpec* spec = find_pretokenizer(name);
     if (spec == nullptr) {
-        return Error{ErrorKind::Unsupported,
-                     "The vocabulary needs the pre-tokenizer \"" + name +
-                         "\", which is not known; any other one would quietly make the model worse. Known: " +
-                         known_pretokenizers() + "."};
+        return Error{ErrorKind::Unsupported, "The vocabulary needs the pre-tokenizer \"" + name +
+                                                 "\" (key 'tokenizer.ggml.pre'), which is not known; any "
+                                                 "other one would quietly make the model worse. Known: " +
+                                                 known_pretokenizers() + "."};
     }
     VITRINE_TRY(Pretokenizer pretokenizer, Pretokenizer::make(*spec));
     Front front;

@@ -260,6 +260,46 @@ class TestCli : public QObject {
         }
     }
 
+    // What only the tokenizer finds is found as well, and named with the file and its key.
+    void inspect_builds_the_tokenizer() {
+        QFile source(embedded_model);
+        QVERIFY(source.open(QIODevice::ReadOnly));
+        QByteArray bytes = source.readAll();
+        const QByteArray key = "tokenizer.ggml.pre";
+        const auto at = bytes.indexOf(key);
+        QVERIFY(at > 0);
+        bytes[at + key.size() + 12] = 'X';  // behind the type and the length
+        const QString path = folder_.filePath("unknown pre.gguf");
+        QFile copy(path);
+        QVERIFY(copy.open(QIODevice::WriteOnly));
+        copy.write(bytes);
+        copy.close();
+        const Ran report = run_cli({"inspect", path, "--json"});
+        QCOMPARE(report.status, 1);
+        QVERIFY(!json_of(report.out)["usable"].toBool());
+        QVERIFY(report.out.contains("tokenizer.ggml.pre"));
+        const Ran ran = run_cli({"run", "--model", path, "--prompt", "x"});
+        QCOMPARE(ran.status, 2);
+        QVERIFY2(ran.err.contains("unknown pre.gguf") && ran.err.contains("tokenizer.ggml.pre"),
+                 ran.err.constData());
+    }
+
+    // A stream that is closed must not become the program's own pipe or somebody's file.
+    void closed_streams() {
+        const QString trace = folder_.filePath("closed.jsonl");
+        const auto shell = [&](const QString& rest) {
+            QProcess process;
+            process.start("/bin/sh", {"-c", QStringLiteral("exec \"$0\" ") + rest,
+                                      QStringLiteral(VITRINE_CLI), embedded_model, trace});
+            return process.waitForFinished(60'000) ? process.exitCode() : -1;
+        };
+        QCOMPARE(shell("chat --model \"$1\" --max-tokens 3 <&-"), 1);
+        QVERIFY(shell("run --model \"$1\" --raw --prompt hi --max-tokens 3 --trace \"$2\" >&-") > 0);
+        QFile file(trace);
+        QVERIFY(file.open(QIODevice::ReadOnly));
+        QVERIFY(file.read(1) == "{");
+    }
+
     void quantize_goes_round() {
         const QString wide = folder_.filePath("wide é.gguf");
         const QString back = folder_.filePath("back.gguf");

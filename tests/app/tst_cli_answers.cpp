@@ -118,6 +118,15 @@ class TestCliAnswers : public QObject {
         }
         QVERIFY(tokens > 0);
         QCOMPARE(run_cli(arguments + QStringList{"--trace", "/nowhere/trace.json"}, input).status, 2);
+        // Never over the model itself.
+        const QString copy = folder_.filePath("copy.gguf");
+        QFile::remove(copy);
+        QVERIFY(QFile::copy(embedded_model, copy));
+        QStringList onto = arguments;
+        onto.replaceInStrings(embedded_model, copy);
+        const qint64 size = QFileInfo(copy).size();
+        QCOMPARE(run_cli(onto + QStringList{"--trace", copy}, input).status, 2);
+        QCOMPARE(QFileInfo(copy).size(), size);
     }
 
     void ctx_02_a_conversation_is_cut_only_as_chosen() {

@@ -8,6 +8,7 @@
 #include "core/text/template/convert.h"
 #include "core/text/template/iterate.h"
 #include "core/text/template/machine.h"
+#include "core/text/template/search.h"
 
 namespace vitrine::jinja {
 namespace {
@@ -182,7 +183,7 @@ bool contains(Machine& machine, const Value& container, const Value& item) {
                 return false;
             }
             return machine.tick_bytes(bytes(container).size()) &&
-                   bytes(container).find(bytes(item)) != std::string_view::npos;
+                   find_text(bytes(container), bytes(item)) != std::string_view::npos;
         case Kind::Dict: return container.as<DictObject>().find(machine, item) >= 0;
         case Kind::DictView: {
             const auto& view = container.as<DictViewObject>();

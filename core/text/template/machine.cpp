@@ -20,7 +20,9 @@ Value from_json(Machine& machine, const OrderedJson& json, std::uint32_t deepest
         case OrderedJson::value_t::number_integer: return Value::integer(json.get<std::int64_t>(), true);
         case OrderedJson::value_t::number_unsigned: {
             const auto number = json.get<std::uint64_t>();
-            if (number > static_cast<std::uint64_t>(INT64_MAX)) return machine.fail_number();
+            // As a schema's largest number may be; templates pass it on and do not count with it.
+            if (number > static_cast<std::uint64_t>(INT64_MAX))
+                return Value::real(static_cast<double>(number), true);
             return Value::integer(static_cast<std::int64_t>(number), true);
         }
         case OrderedJson::value_t::number_float: return Value::real(json.get<double>(), true);

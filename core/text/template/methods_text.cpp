@@ -5,6 +5,7 @@
 #include "core/text/template/brace_format.h"
 #include "core/text/template/convert.h"
 #include "core/text/template/methods.h"
+#include "core/text/template/search.h"
 #include "core/text/template/string_tools.h"
 #include "core/text/template/unicode.h"
 
@@ -101,8 +102,8 @@ Value partition_method(Machine& machine, const Value& self, const Arguments& arg
     if (separator == nullptr) return {};
     if (separator->text.size() == 0) return machine.fail("empty separator");
     const Text& text = self_of(self).text;
-    const std::size_t found =
-        from_right ? text.bytes.rfind(separator->text.bytes) : text.bytes.find(separator->text.bytes);
+    const std::size_t found = from_right ? find_last_text(text.bytes, separator->text.bytes)
+                                         : find_text(text.bytes, separator->text.bytes);
     const Value empty = machine.string("");
     if (found == std::string::npos) {
         return from_right ? machine.tuple({empty, empty, self}) : machine.tuple({self, empty, empty});
@@ -154,7 +155,8 @@ Value find_method(Machine& machine, const Value& self, const Arguments& argument
     if (part->valid) {
         const auto inside =
             std::string_view(self_of(self).text.bytes).substr(part->begin, part->end - part->begin);
-        found = which == Find::First ? inside.find(wanted->text.bytes) : inside.rfind(wanted->text.bytes);
+        found = which == Find::First ? find_text(inside, wanted->text.bytes)
+                                     : find_last_text(inside, wanted->text.bytes);
     }
     if (found == std::string_view::npos)
         return must ? machine.fail("substring not found") : Value::integer(-1);
@@ -174,8 +176,8 @@ Value count_method(Machine& machine, const Value& self, const Arguments& argumen
     if (wanted->text.size() == 0)
         return Value::integer(static_cast<std::int64_t>(count_code_points(inside)) + 1);
     std::int64_t count = 0;
-    for (std::size_t at = inside.find(wanted->text.bytes); at != std::string_view::npos;
-         at = inside.find(wanted->text.bytes, at + wanted->text.size())) {
+    for (std::size_t at = find_text(inside, wanted->text.bytes); at != std::string_view::npos;
+         at = find_text(inside, wanted->text.bytes, at + wanted->text.size())) {
         ++count;
     }
     return Value::integer(count);

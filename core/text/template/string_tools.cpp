@@ -4,24 +4,26 @@
 
 #include "core/text/template/convert.h"
 #include "core/text/template/machine.h"
+#include "core/text/template/search.h"
 #include "core/text/template/unicode.h"
 
 namespace vitrine::jinja {
 namespace {
 
-bool in_set(std::string_view set, char32_t c) {
-    for (std::size_t at = 0; at < set.size();) {
-        if (next_code_point(set, at) == c) return true;
-    }
-    return false;
+std::vector<char32_t> sorted_characters(std::string_view text) {
+    std::vector<char32_t> set;
+    for (std::size_t at = 0; at < text.size();) set.push_back(next_code_point(text, at));
+    std::sort(set.begin(), set.end());
+    return set;
 }
 
 }  // namespace
 
 Text strip(const Text& text, Side side, const std::string* characters) {
     const std::string_view bytes = text.bytes;
+    const auto set = characters == nullptr ? std::vector<char32_t>() : sorted_characters(*characters);
     const auto goes = [&](char32_t c) {
-        return characters == nullptr ? is_space(c) : in_set(*characters, c);
+        return characters == nullptr ? is_space(c) : std::binary_search(set.begin(), set.end(), c);
     };
     std::size_t begin = 0;
     while (side != Side::Right && begin < bytes.size()) {
@@ -58,7 +60,7 @@ Text replace(Machine& machine, const Text& text, const Text& old, const Text& fr
         }
     } else {
         while (left > 0) {
-            const std::size_t found = text.bytes.find(old.bytes, at);
+            const std::size_t found = find_text(text.bytes, old.bytes, at);
             if (found == std::string::npos) break;
             result.append(text, at, found);
             at = found + old.size();
@@ -163,7 +165,7 @@ std::vector<Text> split_at(const Text& text, std::string_view separator, std::in
     if (!from_right) {
         std::size_t begin = 0;
         while (left-- > 0) {
-            const std::size_t found = text.bytes.find(separator, begin);
+            const std::size_t found = find_text(text.bytes, separator, begin);
             if (found == std::string::npos) break;
             parts.push_back(text.slice(begin, found));
             begin = found + separator.size();
@@ -172,9 +174,12 @@ std::vector<Text> split_at(const Text& text, std::string_view separator, std::in
         return parts;
     }
     std::size_t end = text.size();
+    const std::string backwards = reversed_bytes(text.bytes);
+    const std::string separator_backwards = reversed_bytes(separator);
     while (left-- > 0 && end >= separator.size()) {
-        const std::size_t found = text.bytes.rfind(separator, end - separator.size());
-        if (found == std::string::npos) break;
+        const std::size_t behind = find_text(backwards, separator_backwards, text.size() - end);
+        if (behind == std::string::npos) break;
+        const std::size_t found = text.size() - behind - separator.size();
         parts.push_back(text.slice(found + separator.size(), end));
         end = found;
     }

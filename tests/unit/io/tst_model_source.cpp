@@ -177,7 +177,21 @@ void TestModelSource::rope_scaling() {
                  b.set_string("llama.rope.scaling.type", "linear").set_f32("llama.rope.scaling.factor", 4.0F);
              }),
              0.25);
+    // Without the type the factor speaks for itself, by its name of today and by its first one.
     QCOMPARE(first([](GgufBuilder& b) { b.set_f32("llama.rope.scale_linear", 2.0F); }), 0.5);
+    QCOMPARE(first([](GgufBuilder& b) { b.set_f32("llama.rope.scaling.factor", 4.0F); }), 0.25);
+    QCOMPARE(first([](GgufBuilder& b) {
+                 b.set_f32("llama.rope.scaling.factor", 4.0F).set_f32("llama.rope.scale_linear", 2.0F);
+             }),
+             0.25);
+    QCOMPARE(first([](GgufBuilder& b) {
+                 b.set_string("llama.rope.scaling.type", "linear").set_f32("llama.rope.scale_linear", 4.0F);
+             }),
+             0.25);
+    QCOMPARE(first([](GgufBuilder& b) {
+                 b.set_string("llama.rope.scaling.type", "none").set_f32("llama.rope.scale_linear", 4.0F);
+             }),
+             1.0);
 }
 
 void TestModelSource::rope_factors() {

@@ -63,6 +63,8 @@ class TemplateLimitsTest : public QObject {
     void cancel_stops();
     void large_conversations_work();
     void work_grows_with_the_input();
+    void searching_is_linear_TPL_13_data();
+    void searching_is_linear_TPL_13();
 };
 
 // Cut anywhere, a template is read to its end or refused, and never read for ever.
@@ -373,6 +375,38 @@ void TemplateLimitsTest::work_grows_with_the_input() {
                 {{"role", "user"}, {"content", "some words of message number " + std::to_string(i)}});
         const auto text = (*chat_template)->render(input);
         QVERIFY(text.ok());
+    }));
+}
+
+// The limits are looked at between operations; so no operation may take long for its size, whatever the
+// texts.
+void TemplateLimitsTest::searching_is_linear_TPL_13_data() {
+    QTest::addColumn<QString>("source");
+    for (const char* source :
+         {"{{ ('b' * h ~ w) in ('a' * n) }}", "{{ ('a' * n).count('a' * h ~ 'b') }}",
+          "{{ ('a' * n).find('a' * h ~ 'b') }}", "{{ ('a' * n).rfind('b' ~ 'a' * h) }}",
+          "{{ ('a' * n).replace('a' * h ~ 'b', '') | length }}",
+          "{{ ('a' * n) | replace('a' * h ~ 'b', '') | length }}",
+          "{{ ('a' * n).split('a' * h ~ 'b') | length }}", "{{ ('a' * n).rsplit('b' ~ 'a' * h) | length }}",
+          "{{ ('a' * n).rsplit('a') | length }}", "{{ ('a' * n).partition('a' * h ~ 'b') | length }}",
+          "{{ ('a' * n).rpartition('b' ~ 'a' * h) | length }}",
+          "{{ ('a' * n).strip('b' * h ~ 'a') | length }}"})
+        QTest::newRow(source) << source;
+}
+
+void TemplateLimitsTest::searching_is_linear_TPL_13() {
+    QFETCH(QString, source);
+    QVERIFY(grows_linearly(std::size_t{1} << 16U, [&](std::size_t n) {
+        TemplateLimits limits;
+        limits.steps = ~std::uint64_t{0};
+        const auto parsed =
+            ChatTemplate::parse("{% set n = " + std::to_string(n) +
+                                    " %}{% set h = n // 2 %}{% set w = 'c' %}" + source.toStdString(),
+                                limits);
+        QVERIFY(parsed.ok());
+        RenderInput input;
+        const auto text = (*parsed)->render(input);
+        QVERIFY2(text.ok(), text.ok() ? "" : text.error().message.c_str());
     }));
 }
 
