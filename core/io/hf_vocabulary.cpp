@@ -83,7 +83,10 @@ Status read_template(const fs::path& folder, const Json& config, HfText& out) {
 Status read_vocabulary(const fs::path& folder, const Json& config, HfText& out) {
     const std::string settings = config.is_null() ? std::string() : config.dump();
     const auto located = [&](const fs::path& path, const Error& error) {
-        return Error{error.kind, display_path(path) + ": " + error.message};
+        // The readers begin with the name of their file.
+        const std::string name = path.filename().string() + ": ";
+        const bool named = error.message.rfind(name, 0) == 0;
+        return Error{error.kind, display_path(path) + ": " + error.message.substr(named ? name.size() : 0)};
     };
     const fs::path json_path = folder / "tokenizer.json";
     VITRINE_TRY(const auto json, read_if_present(json_path, kTokenizerJsonBytes));
