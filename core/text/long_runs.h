@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstddef>
 #include <optional>
+#include <vector>
 
 namespace vitrine {
 
@@ -48,6 +49,34 @@ std::optional<RunPeriod<Item>> run_period(Item symbol, const Rules& rules) {
         period = {2 * period.symbols, merge->item};
     }
     return std::nullopt;
+}
+
+// The same where all pairs come together equally soon, so that the leftmost always goes first: read from the
+// left, each symbol joins what stands before it as long as there is a piece of that length. Symbols in one
+// item of the middle; 0 where the middle is not one item over and over, whatever stood before the run.
+// is_piece(symbols), for up to `longest` of them.
+template <class IsPiece>
+std::size_t run_of_equals(std::size_t longest, const IsPiece& is_piece) {
+    constexpr std::size_t kMost = 256;
+    if (longest > kMost) return 0;
+    std::size_t item = 0;
+    for (std::size_t before = 0; before <= longest; ++before) {
+        std::vector<std::size_t> items;
+        if (before > 0) items.push_back(before);
+        for (std::size_t i = 0; i < 16 * longest; ++i) {
+            items.push_back(1);
+            while (items.size() > 1 && is_piece(items.back() + items[items.size() - 2])) {
+                const std::size_t last = items.back();
+                items.pop_back();
+                items.back() += last;
+            }
+        }
+        for (std::size_t i = 2; i + 2 < items.size(); ++i) {
+            if (item == 0) item = items[i];
+            if (items[i] != item) return 0;
+        }
+    }
+    return item;
 }
 
 // Runs below this many symbols are merged as they are.

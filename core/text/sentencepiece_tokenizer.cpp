@@ -349,17 +349,30 @@ std::optional<RunPeriod<std::int32_t>> SentencePieceTokenizer::period_of_run(
         while (text.compare(at, character.size(), character) == 0) at += character.size();
         if (at == text.size()) pieces.try_emplace(at / character.size(), i);
     }
+    // Never part of a piece of its own kind: spelled with its byte each time.
+    if (pieces.empty() && character.size() == 1)
+        return RunPeriod<std::int32_t>{1, proto_.byte_pieces[static_cast<std::uint8_t>(character[0])]};
     const auto single = pieces.find(1);
     if (single == pieces.end()) return std::nullopt;
+    const auto score_of = [&](std::int32_t id) { return data_.scores[static_cast<std::size_t>(id)]; };
+    // Pieces that all come together equally soon, as the runs of spaces of Mistral's vocabulary.
+    const auto two = pieces.find(2);
+    if (two != pieces.end() && std::all_of(pieces.begin(), pieces.end(), [&](const auto& piece) {
+            return piece.first == 1 || score_of(piece.second) == score_of(two->second);
+        })) {
+        const std::size_t item = run_of_equals(longest_piece_ / character.size() + 1,
+                                               [&](std::size_t symbols) { return pieces.contains(symbols); });
+        if (item == 0) return std::nullopt;
+        return RunPeriod<std::int32_t>{item, pieces.at(item)};
+    }
     std::unordered_map<std::int32_t, std::size_t> length;
     for (const auto& [symbols, id] : pieces) length.emplace(id, symbols);
-    return run_period(single->second,
-                      [&](std::int32_t left, std::int32_t right) -> std::optional<RunMerge<std::int32_t>> {
-                          const auto whole = pieces.find(length.at(left) + length.at(right));
-                          if (whole == pieces.end()) return std::nullopt;
-                          const float score = data_.scores[static_cast<std::size_t>(whole->second)];
-                          return RunMerge<std::int32_t>{-static_cast<double>(score), whole->second};
-                      });
+    return run_period(
+        single->second, [&](std::int32_t left, std::int32_t right) -> std::optional<RunMerge<std::int32_t>> {
+            const auto whole = pieces.find(length.at(left) + length.at(right));
+            if (whole == pieces.end()) return std::nullopt;
+            return RunMerge<std::int32_t>{-static_cast<double>(score_of(whole->second)), whole->second};
+        });
 }
 
 void SentencePieceTokenizer::encode_part(std::string_view text, std::vector<TokenId>& ids) const {

@@ -259,7 +259,7 @@ class TstSentencePieceFiles : public QObject {
     void long_runs() {
         std::mt19937 random(23);
         const std::vector<std::string> letters = {"a", "\xE5\xAD\x97", "\xE2\x96\x81", "b"};
-        for (int round = 0; round < 24; ++round) {
+        for (int round = 0; round < 48; ++round) {
             VocabularyData data = bytes_and_controls();
             const auto add = [&](const std::string& text, float score) {
                 if (std::find(data.tokens.begin(), data.tokens.end(), text) != data.tokens.end()) return;
@@ -269,8 +269,14 @@ class TstSentencePieceFiles : public QObject {
             };
             for (const std::string& letter : letters) {
                 if (letter != "b") add(letter, -100);
-                // Training gives scores that fall with the length; others come as well.
+                // Training gives scores that fall with the length; others come as well: all lengths with
+                // one score, or any.
                 float score = -1;
+                if (round % 4 == 2) {
+                    for (std::size_t n = 2; n <= 2 + static_cast<std::size_t>(round) % 11; ++n)
+                        if (n < 4 || random() % 4 > 0) add(repeated(letter, n * letter.size()), -20);
+                    continue;
+                }
                 for (std::size_t n = 2 + random() % 2; n <= 16; n *= 2) {
                     add(repeated(letter, n * letter.size()), score);
                     score = round % 4 == 3 ? -static_cast<float>(random() % 9) : score - 1;
@@ -287,7 +293,8 @@ class TstSentencePieceFiles : public QObject {
             std::string text;
             for (int run = 0; run < 3; ++run) {
                 for (auto n = random() % 6; n > 0; --n) text += letters[random() % letters.size()];
-                const std::string& letter = letters[random() % letters.size()];
+                // Also one that no piece holds.
+                const std::string letter = random() % 6 == 0 ? "\n" : letters[random() % letters.size()];
                 text += repeated(letter, (8000 + random() % 9000) * letter.size());
             }
             const std::string spaced = (*data.add_space_prefix ? "\xE2\x96\x81" : "") + text;
