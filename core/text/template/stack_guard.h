@@ -19,7 +19,11 @@ class StackGuard {
         return (now < base_ ? base_ - now : now - base_) > budget;
     }
 
+#if defined(__SANITIZE_ADDRESS__)
+    static constexpr std::size_t budget = 1U << 20;  // frames are some times larger there
+#else
     static constexpr std::size_t budget = 160U << 10;
+#endif
 
   private:
     static std::uintptr_t here() { return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)); }
