@@ -73,12 +73,12 @@ void Engine::Impl::prepare_samples(const StepPlan& plan) {
         row.top_p = p.top_p;
         row.min_p = p.min_p;
         row.candidates = l.request.candidates;
+        if (row.vocab < 1 || !device().can_sample(row, width)) continue;
         // All answers to the prompt draw from its last row, each with its own number.
         std::vector<double>& uniforms = sample_uniforms[i];
         uniforms.assign(1, uniform_of(l));
         for (const Live* other : l.siblings) uniforms.push_back(uniform_of(*other));
         row.uniforms = uniforms;
-        if (row.vocab < 1 || !device().can_sample(row, width)) continue;
         sample_changes[i] = changes_of(l, row.vocab);
         row.changes = sample_changes[i];
         sample_of_item[i] = static_cast<std::int32_t>(samples.size());
