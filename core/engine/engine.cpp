@@ -78,10 +78,17 @@ Result<RequestId> Engine::submit(Request request) {
 
 bool Engine::step(EngineListener& listener) { return impl_->step(listener); }
 
+void Engine::drop_cancelled(EngineListener& listener) {
+    impl_->story.between();
+    impl_->sweep_cancelled(listener);
+    impl_->forget_dropped();
+}
+
 bool Engine::idle() const { return impl_->scheduler.idle(); }
 
 void Engine::release_session(std::int64_t session, bool drop_cache) {
     if (session == 0) return;
+    impl_->story.between();
     for (auto& [id, l] : impl_->live)
         if (l->request.session == session && l->sequence.phase == SequencePhase::Held) {
             impl_->scheduler.remove(l->sequence, drop_cache);

@@ -153,6 +153,8 @@ class Engine {
     // with Failed, the others go on; the engine stays usable.
     bool step(EngineListener& listener);
     bool idle() const;  // nothing waiting, nothing running
+    // Ends the requests whose cancel flag is set, without an iteration: nobody else moves.
+    void drop_cancelled(EngineListener& listener);
 
     // Forgets what a conversation holds; with drop_cache its blocks also leave the prefix cache.
     void release_session(std::int64_t session, bool drop_cache = false);

@@ -102,6 +102,7 @@ struct Engine::Impl {
     void forget_dropped();
     bool step(EngineListener& listener);
     KvSnapshot snapshot() const;
+    void describe_wait(const Sequence& q, SequenceView& v) const;
 
     std::shared_ptr<Model> model;
     EngineOptions options;

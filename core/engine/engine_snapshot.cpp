@@ -4,6 +4,22 @@
 
 namespace vitrine {
 
+void Engine::Impl::describe_wait(const Sequence& q, SequenceView& v) const {
+    const Refusal& refused = scheduler.refusal();
+    const auto waiting = scheduler.waiting();
+    if (refused.sequence == nullptr || waiting.front() != refused.sequence) {
+        v.wait = WaitReason::Arrived;
+    } else if (refused.sequence != &q) {
+        v.wait = WaitReason::Behind;
+        v.wait_behind = refused.sequence->id.value;
+    } else if (refused.blocks > 0) {
+        v.wait = WaitReason::Blocks;
+        v.wait_blocks = refused.blocks;
+    } else {
+        v.wait = WaitReason::Slots;
+    }
+}
+
 KvSnapshot Engine::Impl::snapshot() const {
     KvSnapshot s;
     s.iteration = iteration;
@@ -38,6 +54,7 @@ KvSnapshot Engine::Impl::snapshot() const {
         v.state = q.phase == SequencePhase::Waiting   ? SequenceState::Waiting
                   : q.phase == SequencePhase::Running ? SequenceState::Running
                                                       : SequenceState::Held;
+        if (v.state == SequenceState::Waiting) describe_wait(q, v);
         v.tokens = q.length();
         v.computed = q.computed;
         v.prompt_tokens = l->stats.prompt_tokens;
@@ -53,6 +70,7 @@ KvSnapshot Engine::Impl::snapshot() const {
     for (const BlockView& b : s.blocks)
         if (b.state == BlockState::Used) s.wasted_tokens += options.block_size - b.fill;
     s.last_change = story.sentence();
+    s.last_step = story.last_step();
     return s;
 }
 

@@ -75,6 +75,7 @@ void Engine::Impl::forget_dropped() {
 
 bool Engine::Impl::step(EngineListener& listener) {
     forget_dropped();
+    story.between();
     sweep_cancelled(listener);
     if (scheduler.idle()) {
         forget_dropped();
@@ -125,6 +126,12 @@ bool Engine::Impl::step(EngineListener& listener) {
                  static_cast<float>(computed - planned));
     }
     scheduler.commit(plan);
+    for (const StepItem& item : plan.items) {
+        const BlockTable& table = item.sequence->table;
+        const auto last = static_cast<std::size_t>((item.start + item.count - 1) / options.block_size);
+        if (last < table.blocks.size())
+            story.wrote(item.sequence->id, item.start, item.count, table.blocks[last], options.block_size);
+    }
     deliver(plan, listener);
 
     const double end = now();

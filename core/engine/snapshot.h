@@ -19,6 +19,15 @@ struct BlockView {
 
 enum class SequenceState : std::uint8_t { Waiting, Running, Held };
 
+// Why a sequence was not let in by the last iteration.
+enum class WaitReason : std::uint8_t {
+    None,
+    Arrived,  // no iteration has looked at it yet
+    Blocks,   // the pool has too few free blocks for it
+    Slots,    // as many run as may
+    Behind    // another one waits before it
+};
+
 struct SequenceView {
     std::int64_t request = -1;
     std::int64_t session = 0;
@@ -29,6 +38,9 @@ struct SequenceView {
     std::int32_t answer = 0;           // of its request
     std::vector<std::int32_t> blocks;  // block table, logical → physical, from logical block given_back on
     std::int32_t given_back = 0;       // leading blocks that no window reaches any more
+    WaitReason wait = WaitReason::None;  // of a waiting one
+    std::int32_t wait_blocks = 0;        // Blocks: how many it needs free at once
+    std::int64_t wait_behind = -1;       // Behind: the request that is first
 };
 
 // The KV pool at one moment: an immutable value for panels.
@@ -50,7 +62,10 @@ struct KvSnapshot {
         const double places = static_cast<double>(used) * block_size;
         return places > 0 ? wasted_tokens / places : 0.0;
     }
-    std::string last_change;  // one sentence: what the last iteration did to the pool
+    // In one sentence, of the latest iteration that changed the hands of a block.
+    std::string last_change;
+    // And of the very last iteration, whatever it did: for whoever goes step by step.
+    std::string last_step;
 };
 
 }  // namespace vitrine

@@ -34,6 +34,7 @@ void Scheduler::add(Sequence& sequence) {
 }
 
 void Scheduler::remove(Sequence& sequence, bool drop_cache) {
+    if (refusal_.sequence == &sequence) refusal_ = {};
     std::erase(waiting_, &sequence);
     std::erase(running_, &sequence);
     std::erase(held_, &sequence);
@@ -177,11 +178,19 @@ bool Scheduler::make_room(const Sequence& sequence, StepPlan& plan, Left& left) 
     return !full() && fits(sequence);
 }
 
+void Scheduler::refuse(const Sequence& sequence) {
+    refusal_.sequence = &sequence;
+    const bool full = running_.size() >= static_cast<std::size_t>(limits_.max_running);
+    const std::int32_t most =
+        kv_.contiguous() ? std::max(sequence.max_length, sequence.length()) : sequence.length() + 1;
+    refusal_.blocks = full ? 0 : std::min(kv_.blocks_for(most), kv_.pool().size());
+}
+
 void Scheduler::admit(StepPlan& plan, Left& left) {
     // Where no rows are left it is admitted all the same, and has its turn in a later iteration.
     while (!waiting_.empty()) {
         Sequence& s = *waiting_.front();
-        if (!make_room(s, plan, left)) return;
+        if (!make_room(s, plan, left)) return refuse(s);
         std::erase(waiting_, &s);
         s.last_served = iteration_;
         s.phase = SequencePhase::Running;
@@ -196,6 +205,7 @@ void Scheduler::admit(StepPlan& plan, Left& left) {
 
 StepPlan Scheduler::plan() {
     ++iteration_;
+    refusal_ = {};
     StepPlan plan;
     Left left{limits_.token_budget, std::max(limits_.max_outputs, limits_.max_running)};
     for (Sequence* s : running_)
@@ -216,7 +226,10 @@ StepPlan Scheduler::plan() {
     });
     for (Sequence* s : order)
         if (s->phase == SequencePhase::Running && left.rows > 0) schedule(*s, plan, left);
-    if (plan.preempted.empty() && plan.exhausted.empty()) admit(plan, left);
+    if (plan.preempted.empty() && plan.exhausted.empty())
+        admit(plan, left);
+    else if (!waiting_.empty())
+        refuse(*waiting_.front());
     return plan;
 }
 

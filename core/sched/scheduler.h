@@ -53,6 +53,12 @@ struct StepPlan {
     bool empty() const { return items.empty(); }
 };
 
+// Who was first in the queue when the last plan let nobody else in, and why.
+struct Refusal {
+    const Sequence* sequence = nullptr;  // none: nobody was refused
+    std::int32_t blocks = 0;             // it needs so many free at once; 0: as many run as may
+};
+
 // Sequences belong to the caller and stay where they are until remove().
 class Scheduler {
   public:
@@ -76,6 +82,7 @@ class Scheduler {
     std::span<Sequence* const> held() const { return held_; }  // oldest first
     bool idle() const { return running_.empty() && waiting_.empty(); }
     const SchedulerLimits& limits() const { return limits_; }
+    const Refusal& refusal() const { return refusal_; }
 
   private:
     struct Left {  // of this iteration
@@ -87,6 +94,7 @@ class Scheduler {
     void preempt(Sequence& sequence, StepPlan& plan, Left& left);
     bool make_room(const Sequence& sequence, StepPlan& plan, Left& left);
     bool fits(const Sequence& sequence);
+    void refuse(const Sequence& sequence);
     std::int32_t rope_set_of(const Sequence& sequence) const;
     void start(Sequence& sequence);
     void admit(StepPlan& plan, Left& left);
@@ -98,6 +106,7 @@ class Scheduler {
     std::vector<Sequence*> waiting_;  // in order
     std::vector<Sequence*> held_;
     std::int64_t iteration_ = 0;
+    Refusal refusal_;
 };
 
 }  // namespace vitrine

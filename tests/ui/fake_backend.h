@@ -30,6 +30,7 @@ struct FakePlan {
     std::function<std::optional<Error>(const ChatRequest&)> refuse;
     std::atomic<int> submitted{0};
     std::atomic<int> snapshots{0};
+    std::atomic<int> steps{0};
     std::atomic<int> loads{0};
     std::vector<std::vector<ChatMessage>> prompts;  // read after the worker is idle
     std::vector<std::int64_t> released;
@@ -91,7 +92,21 @@ class FakeBackend : public Backend {
         return answer;
     }
 
+    void drop_cancelled(EngineListener& listener) override {
+        std::vector<FinishEvent> finished;
+        std::erase_if(running_, [&](const Running& r) {
+            if (!r.cancel || !*r.cancel) return false;
+            FinishEvent end;
+            end.request = RequestId(r.id);
+            end.reason = FinishReason::Cancelled;
+            end.stats.generated_tokens = r.tokens;
+            finished.push_back(end);
+            return true;
+        });
+        for (const FinishEvent& end : finished) listener.on_finish(end);
+    }
     bool step(EngineListener& listener) override {
+        ++plan_->steps;
         if (plan_->throw_in_step) throw std::runtime_error("the device is gone");
         if (plan_->step_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(plan_->step_us));
         std::deque<Running> left;
@@ -139,6 +154,7 @@ class FakeBackend : public Backend {
     KvSnapshot snapshot() const override {
         ++plan_->snapshots;
         KvSnapshot s;
+        s.iteration = plan_->steps;
         s.block_size = 16;
         s.blocks.resize(64);
         for (const Running& r : running_) {

@@ -251,6 +251,78 @@ class TestEngineWorker : public QObject {
         QCOMPARE(got.finished[1].reason, FinishReason::Stop);
     }
 
+    void cancelling_while_paused_moves_nobody_else() {
+        plan_->endless = true;
+        EngineWorker worker(std::make_unique<FakeBackend>(plan_));
+        Collected got;
+        collect(worker, got);
+        worker.load(spec());
+        worker.pause();
+        const Ticket first = worker.submit(request("hi"));
+        worker.submit(request("there", 2));
+        worker.step_once();
+        QTRY_COMPARE(got.tokens, 2);
+        worker.cancel(first);
+        QTRY_COMPARE(got.finished.size(), std::size_t(1));
+        QCOMPARE(got.finished[0].ticket, first);
+        QTest::qWait(60);
+        QCOMPARE(plan_->steps.load(), 1);
+        QCOMPARE(got.tokens, 2);
+        worker.step_once();
+        QTRY_COMPARE(got.tokens, 3);
+        worker.cancel_all();
+    }
+
+    // Presses on "one iteration" while there is nothing to do are not saved up for the next message.
+    void steps_over_nothing_are_forgotten() {
+        EngineWorker worker(std::make_unique<FakeBackend>(plan_));
+        Collected got;
+        collect(worker, got);
+        QSignalSpy loaded(&worker, &EngineWorker::model_loaded);
+        worker.load(spec());
+        QTRY_COMPARE(loaded.size(), 1);
+        for (int i = 0; i < 5; ++i) worker.step_once();
+        QTest::qWait(60);
+        worker.submit(request("hi"));
+        QTest::qWait(60);
+        QCOMPARE(got.tokens, 0);
+        worker.cancel_all();
+    }
+
+    void runs_slowly_and_answers_questions_meanwhile() {
+        plan_->endless = true;
+        EngineWorker worker(std::make_unique<FakeBackend>(plan_));
+        Collected got;
+        collect(worker, got);
+        QSignalSpy paces(&worker, &EngineWorker::pace_changed);
+        QSignalSpy pauses(&worker, &EngineWorker::paused_changed);
+        QSignalSpy counted(&worker, &EngineWorker::tokens_counted);
+        worker.load(spec());
+        worker.pause();
+        const Ticket ticket = worker.submit(request("hi"));
+        worker.run_slowly(1000);
+        QCOMPARE(worker.pace(), EngineWorker::fastest_pace);
+        QVERIFY(!worker.paused());
+        QElapsedTimer clock;
+        clock.start();
+        QTRY_VERIFY(got.tokens >= 4);
+        // Four iterations are three periods at least: never faster than asked for.
+        QVERIFY2(clock.elapsed() >= 3 * 1000 / EngineWorker::fastest_pace - 20,
+                 qPrintable(QString::number(clock.elapsed())));
+        worker.run_slowly(1);
+        QTest::qWait(30);
+        const int before = got.tokens;
+        worker.count_tokens({7, {{"user", "abc"}}, {}});
+        QTRY_COMPARE(counted.size(), 1);
+        QVERIFY(got.tokens <= before + 2);
+        worker.cancel(ticket);  // not only with the next iteration
+        QTRY_COMPARE(got.finished.size(), std::size_t(1));
+        worker.resume();
+        QCOMPARE(worker.pace(), 0);
+        QCOMPARE(paces.size(), 3);
+        QCOMPARE(pauses.size(), 2);
+    }
+
     void hidden_panels_ask_for_few_snapshots() {
         plan_->endless = true;
         plan_->step_us = 500;

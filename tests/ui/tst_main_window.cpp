@@ -21,6 +21,7 @@
 #include "ui/window/chip.h"
 #include "ui/window/main_window.h"
 #include "ui/window/status_strip.h"
+#include "ui/window/step_control.h"
 #include "ui/window/top_bar.h"
 
 using namespace vitrine;
@@ -472,6 +473,59 @@ class TestMainWindow : public QObject {
             QVERIFY(o.window->rect().contains(composer));
             QVERIFY(!o.window->grab().isNull());
         }
+    }
+
+    // A teacher's lesson: pause, type, step, switch chats, stop, run slowly, run.
+    void step_mode_by_keys() {
+        plan_->endless = true;
+        Opened o(folder_->path(), plan_);
+        QVERIFY(o.load());
+        MainWindow& w = *o.window;
+        StepControl* steps = w.top_bar()->steps();
+        QVERIFY(steps->run_button()->isChecked());
+        QTest::keyClick(&w, Qt::Key_F6);
+        QVERIFY(steps->pause_button()->isChecked() && !steps->run_button()->isChecked());
+        o.type_and_send(QStringLiteral("first"));
+        const qint64 first = w.current_chat();
+        QTest::qWait(60);
+        QCOMPARE(plan_->steps.load(), 0);
+        QTest::keyClick(&w, Qt::Key_F7);
+        QTRY_COMPARE(o.chat()->message(1).text, QStringLiteral("one"));
+        QTRY_COMPARE(steps->text(), QStringLiteral("paused at iteration 1"));
+        // Typing and another chat, while the engine stands still.
+        o.composer()->set_text(QStringLiteral("half a th"));
+        QTest::keyClicks(o.composer()->edit(), QStringLiteral("ought"));
+        QTest::keyClick(&w, Qt::Key_N, Qt::ControlModifier);
+        const qint64 second = w.current_chat();
+        QVERIFY(second != first);
+        o.type_and_send(QStringLiteral("second"));
+        QTest::qWait(60);
+        QCOMPARE(plan_->steps.load(), 1);
+        QTest::mouseClick(steps->step_button(), Qt::LeftButton);
+        QTRY_COMPARE(o.chat()->message(1).text, QStringLiteral("one"));
+        w.show_chat(first);
+        QTRY_COMPARE(o.chat()->message(1).text, QStringLiteral("one two"));
+        QCOMPARE(o.composer()->text(), QStringLiteral("half a thought"));
+        // Stopping one of them moves nobody.
+        QTest::keyClick(&w, Qt::Key_Escape);
+        QTRY_VERIFY(!w.chats().answering(first));
+        QVERIFY(w.chats().answering(second));
+        QCOMPARE(o.chat()->message(1).text, QStringLiteral("one two"));
+        QCOMPARE(plan_->steps.load(), 2);
+        QTest::keyClick(&w, Qt::Key_F9);
+        QVERIFY(steps->slow_button()->isChecked());
+        QTRY_VERIFY(plan_->steps >= 4);
+        QTest::keyClick(&w, Qt::Key_F9, Qt::ShiftModifier);
+        QCOMPARE(steps->text(), QStringLiteral("5 a second"));
+        QTest::keyClick(&w, Qt::Key_F9, Qt::ControlModifier);
+        QCOMPARE(w.worker().pace(), 4);
+        for (int i = 0; i < 30; ++i) QTest::keyClick(&w, Qt::Key_F9, Qt::ShiftModifier);
+        QCOMPARE(w.worker().pace(), EngineWorker::fastest_pace);
+        QTest::keyClick(&w, Qt::Key_F8);
+        QVERIFY(steps->run_button()->isChecked());
+        QTRY_VERIFY(plan_->steps > 50);
+        w.chats().stop(second);
+        QTRY_VERIFY(o.idle());
     }
 
     void hidden_panels_are_not_fed() {

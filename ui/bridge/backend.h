@@ -24,6 +24,8 @@ class Backend {
     virtual Result<CountAnswer> count(const CountQuestion& question, const std::atomic<bool>* cancel) = 0;
 
     virtual bool step(EngineListener& listener) = 0;
+    // Ends the cancelled requests and moves nobody else.
+    virtual void drop_cancelled(EngineListener& listener) = 0;
     virtual bool idle() const = 0;
     virtual void release_session(std::int64_t session, bool drop_cache) = 0;
 

@@ -93,6 +93,7 @@ class EngineBackend : public Backend {
     }
 
     bool step(EngineListener& listener) override { return engine_->step(listener); }
+    void drop_cancelled(EngineListener& listener) override { engine_->drop_cancelled(listener); }
     bool idle() const override { return engine_ == nullptr || engine_->idle(); }
     void release_session(std::int64_t session, bool drop_cache) override {
         if (engine_) engine_->release_session(session, drop_cache);

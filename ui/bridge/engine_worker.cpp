@@ -135,10 +135,21 @@ void EngineWorker::step_once() {
 }
 
 void EngineWorker::resume() {
-    if (!paused_.exchange(false)) return;
+    if (pace_.exchange(0) != 0) emit pace_changed(0);
     steps_ = 0;
+    const bool was_paused = paused_.exchange(false);
     post([] {});
-    emit paused_changed(false);
+    if (was_paused) emit paused_changed(false);
+}
+
+void EngineWorker::run_slowly(int per_second) {
+    const int pace = std::clamp(per_second, 1, fastest_pace);
+    const bool changed = pace_.exchange(pace) != pace;
+    steps_ = 0;
+    const bool was_paused = paused_.exchange(false);
+    post([] {});
+    if (changed) emit pace_changed(pace);
+    if (was_paused) emit paused_changed(false);
 }
 
 // ---- the worker's thread ----
@@ -153,7 +164,10 @@ void EngineWorker::run() {
             std::unique_lock lock(mutex_);
             const auto something = [this] { return quit_ || !commands_.empty() || question_.has_value(); };
             const bool busy = !backend_->idle() && (!paused_ || steps_ > 0);
-            if (!busy) work_.wait(lock, something);
+            if (!busy)
+                work_.wait(lock, something);
+            else if (pace_ > 0 && steps_ == 0)
+                work_.wait_until(lock, next_step_, something);
             if (quit_) break;
             commands.swap(commands_);
             asked = question_.has_value();
@@ -173,6 +187,7 @@ void EngineWorker::run() {
 
 void EngineWorker::iterate(Listener& listener) {
     if (backend_->idle()) {
+        steps_ = 0;  // there was nothing to step over
         if (bandwidth_due_) {
             bandwidth_due_ = false;
             const double gb_s = backend_->measure_read_bandwidth();
@@ -181,15 +196,13 @@ void EngineWorker::iterate(Listener& listener) {
         return;
     }
     const bool letting_go = cancelled_.exchange(false);
-    if (paused_) {
-        if (steps_ > 0) {
-            --steps_;
-        } else if (!letting_go) {
-            return;
-        }
-        snapshot_due_ = true;
+    if (letting_go) backend_->drop_cancelled(listener);
+    bool worked = true;
+    if (take_step()) {
+        worked = backend_->step(listener);
+    } else if (!letting_go) {
+        return;
     }
-    const bool worked = backend_->step(listener);
     backend_->take_records(records_);
     const EngineFigures figures = backend_->figures();
     put([&](Batch& batch) {
@@ -202,6 +215,27 @@ void EngineWorker::iterate(Listener& listener) {
         std::unique_lock lock(mutex_);
         work_.wait_for(lock, std::chrono::milliseconds(5));
     }
+}
+
+bool EngineWorker::take_step() {
+    if (int steps = steps_; steps > 0) {
+        snapshot_due_ = true;
+        // The window's thread may set it to 0 at any time.
+        while (steps > 0 && !steps_.compare_exchange_weak(steps, steps - 1)) {
+        }
+        return steps > 0;
+    }
+    if (paused_) return false;
+    const int pace = pace_;
+    if (pace == 0) return true;
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_step_) return false;
+    // From when it was due, so that the pace holds whatever an iteration takes; never to catch up in a rush.
+    const auto period = std::chrono::nanoseconds(1'000'000'000 / pace);
+    next_step_ = std::max(next_step_ + period, now);
+    if (next_step_ > now + period) next_step_ = now + period;
+    snapshot_due_ = true;
+    return true;
 }
 
 void EngineWorker::publish_snapshot() {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -50,9 +51,13 @@ class EngineWorker : public QObject {
     // Nobody looks: snapshots come twice a second, for the colours in the chat list alone.
     void set_panels_visible(bool visible) { snapshot_ms_ = visible ? 50 : 500; }
     void pause();
-    void step_once();
-    void resume();
+    void step_once();  // pauses first, where it runs
+    void resume();     // as fast as it can
+    // Goes on with so many iterations a second, 1 to 20.
+    void run_slowly(int per_second);
     bool paused() const { return paused_; }
+    int pace() const { return pace_; }  // iterations a second; 0: as fast as it can
+    static constexpr int fastest_pace = 20;
 
   signals:
     void load_progress(quint64 done, quint64 total);
@@ -69,6 +74,7 @@ class EngineWorker : public QObject {
     void tokens_counted(const vitrine::ui::CountAnswer& answer);
     void engine_failed(const vitrine::Error& error);
     void paused_changed(bool paused);
+    void pace_changed(int per_second);  // 0: as fast as it can
     // After all signals of one tick.
     void ticked();
 
@@ -91,6 +97,7 @@ class EngineWorker : public QObject {
     void handle_submit(Ticket ticket, ChatRequest& request, std::shared_ptr<std::atomic<bool>> cancel);
     void handle_count();
     void iterate(Listener& listener);
+    bool take_step();  // an iteration is due
     void publish_snapshot();
     void give_up(const std::string& why);
     void refuse(Ticket ticket, Error error);
@@ -106,13 +113,15 @@ class EngineWorker : public QObject {
     std::atomic<bool> stop_{false};          // template rendering and loading look at it
     std::atomic<bool> paused_{false};
     std::atomic<int> steps_{0};
-    std::atomic<bool> cancelled_{false};  // a paused engine takes one iteration to let go
+    std::atomic<int> pace_{0};
+    std::atomic<bool> cancelled_{false};  // a paused engine has to look for it
     std::atomic<int> snapshot_ms_{500};
 
     // Worker's thread.
     std::unordered_map<std::int64_t, Ticket> tickets_;  // engine's request → ticket
     std::vector<Record> records_;
     QElapsedTimer since_snapshot_;
+    std::chrono::steady_clock::time_point next_step_;  // with a pace
     bool snapshot_due_ = false;
     bool bandwidth_due_ = false;
 

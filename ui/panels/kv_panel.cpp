@@ -18,7 +18,7 @@ constexpr int picture_ms = 33;
 }  // namespace
 
 KvPanel::KvPanel(SequenceColors* colors, QWidget* parent)
-    : Card(tr("KV blocks"), parent),
+    : Panel(tr("KV blocks"), parent),
       colors_(colors),
       figures_(new FigureRow(this)),
       grid_(new KvGridView(&model_, colors, this)),
@@ -72,13 +72,19 @@ void KvPanel::set_names(const QHash<qint64, QString>& names) {
     if (isVisible()) show_table();
 }
 
+void KvPanel::set_paused(bool paused) {
+    if (paused == paused_) return;
+    paused_ = paused;
+    if (isVisible()) refresh_.request();
+}
+
 void KvPanel::highlight_block(int block) {
     grid_->set_highlight(block);
     table_->set_highlight(block);
 }
 
 void KvPanel::showEvent(QShowEvent* event) {
-    Card::showEvent(event);
+    Panel::showEvent(event);
     bring_up_to_date();
 }
 
@@ -91,7 +97,7 @@ void KvPanel::bring_up_to_date() {
 void KvPanel::hideEvent(QHideEvent* event) {
     refresh_.cancel();
     figure_refresh_.cancel();
-    Card::hideEvent(event);
+    Panel::hideEvent(event);
 }
 
 void KvPanel::refresh() {
@@ -118,7 +124,9 @@ void KvPanel::refresh() {
     set_empty_text({});
     const KvSnapshot& s = *model_.snapshot();
     show_subtitle();
-    if (!s.last_change.empty()) {
+    if (paused_ && !s.last_step.empty()) {
+        set_sentence(told(s.last_step));
+    } else if (!s.last_change.empty()) {
         set_sentence(told(s.last_change));
     } else if (s.used > 0) {
         set_sentence(tr("Iteration %1.").arg(format_count(s.iteration)));

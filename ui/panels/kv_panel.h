@@ -8,8 +8,8 @@
 
 #include <QHash>
 
-#include "ui/panels/card.h"
 #include "ui/panels/kv_model.h"
+#include "ui/panels/panel.h"
 #include "ui/panels/throttle.h"
 #include "ui/settings/sequence_colors.h"
 
@@ -19,7 +19,7 @@ class BlockTableView;
 class FigureRow;
 class KvGridView;
 
-class KvPanel : public Card {
+class KvPanel : public Panel {
     Q_OBJECT
 
   public:
@@ -34,7 +34,7 @@ class KvPanel : public Card {
     int refreshes() const { return refreshes_; }
     bool timers_running() const { return refresh_.pending() || figure_refresh_.pending(); }
     // Shows everything known so far at once, for screenshots. Nothing where the panel is hidden.
-    void bring_up_to_date();
+    void bring_up_to_date() override;
 
     // Gives the text of the tokens in a block, for the tooltip; may return an empty string.
     void set_block_text(std::function<QString(qint64 session, int logical)> text) {
@@ -46,13 +46,14 @@ class KvPanel : public Card {
 
   public slots:
     // Null: no model is loaded.
-    void set_snapshot(std::shared_ptr<const vitrine::KvSnapshot> snapshot);
+    void set_snapshot(std::shared_ptr<const vitrine::KvSnapshot> snapshot) override;
     // Whose a request is, see LatencyPanel.
-    void set_request_session(qint64 request, qint64 session);
+    void set_request_session(qint64 request, qint64 session) override;
     // Whose block table is shown; 0: no chat.
-    void set_selected(qint64 session);
+    void set_selected(qint64 session) override;
     // Titles of the chats, by session.
-    void set_names(const QHash<qint64, QString>& names);
+    void set_names(const QHash<qint64, QString>& names) override;
+    void set_paused(bool paused) override;
     // Marks a block from outside (a token was clicked in the chat); −1: none.
     void highlight_block(int block);
 
@@ -78,6 +79,7 @@ class KvPanel : public Card {
     SequenceColors* colors_;
     std::shared_ptr<const KvSnapshot> latest_;
     qint64 selected_ = 0;
+    bool paused_ = false;
     QHash<qint64, QString> names_;
     std::function<QString(qint64, int)> block_text_;
     FigureRow* figures_;

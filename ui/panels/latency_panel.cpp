@@ -14,7 +14,7 @@ constexpr int picture_ms = 66;  // the whole plot moves with each token: 15 pict
 }  // namespace
 
 LatencyPanel::LatencyPanel(SequenceColors* colors, QWidget* parent)
-    : Card(tr("Latency"), parent),
+    : Panel(tr("Latency"), parent),
       colors_(colors),
       figures_(new FigureRow(this)),
       plot_(new LatencyPlot(
@@ -91,7 +91,7 @@ void LatencyPanel::clear() {
 }
 
 void LatencyPanel::showEvent(QShowEvent* event) {
-    Card::showEvent(event);
+    Panel::showEvent(event);
     bring_up_to_date();
 }
 
@@ -104,7 +104,7 @@ void LatencyPanel::bring_up_to_date() {
 void LatencyPanel::hideEvent(QHideEvent* event) {
     refresh_.cancel();
     figure_refresh_.cancel();
-    Card::hideEvent(event);
+    Panel::hideEvent(event);
 }
 
 void LatencyPanel::refresh() {

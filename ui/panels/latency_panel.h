@@ -6,9 +6,9 @@
 
 #include <QHash>
 
-#include "ui/panels/card.h"
 #include "ui/panels/kv_model.h"
 #include "ui/panels/latency_model.h"
+#include "ui/panels/panel.h"
 #include "ui/panels/throttle.h"
 #include "ui/plot/figure_format.h"
 #include "ui/settings/sequence_colors.h"
@@ -18,7 +18,7 @@ namespace vitrine::ui {
 class FigureRow;
 class LatencyPlot;
 
-class LatencyPanel : public Card {
+class LatencyPanel : public Panel {
     Q_OBJECT
 
   public:
@@ -31,22 +31,22 @@ class LatencyPanel : public Card {
     int refreshes() const { return refreshes_; }  // see KvPanel
     bool timers_running() const { return refresh_.pending() || figure_refresh_.pending(); }
     // Shows everything known so far at once, for screenshots. Nothing where the panel is hidden.
-    void bring_up_to_date();
+    void bring_up_to_date() override;
 
     // One row a token.
     QString csv() const override;
 
   public slots:
-    void append(const std::vector<vitrine::Record>& records);
+    void append(const std::vector<vitrine::Record>& records) override;
     // Whose colour and name a request's tokens have. Before or after its first records.
-    void set_request_session(qint64 request, qint64 session);
-    void set_selected(qint64 session);
-    void set_names(const QHash<qint64, QString>& names);
+    void set_request_session(qint64 request, qint64 session) override;
+    void set_selected(qint64 session) override;
+    void set_names(const QHash<qint64, QString>& names) override;
     // Weights read by the engine and what this machine can read, both measured, in 10⁹ bytes a second. Not
     // positive: not known.
     void set_bandwidth(double weights_gb_s, double read_gb_s);
     // Another model: its engine counts requests and time from zero.
-    void clear();
+    void clear() override;
 
   signals:
     // session 0 where the request belongs to none.

@@ -110,6 +110,11 @@ int AppSettings::block_size() const {
 }
 void AppSettings::set_block_size(int tokens) { file_->setValue(QStringLiteral("engine/block_size"), tokens); }
 
+int AppSettings::slow_pace() const { return number(QStringLiteral("engine/slow_pace"), 4, 1, 20); }
+void AppSettings::set_slow_pace(int per_second) {
+    file_->setValue(QStringLiteral("engine/slow_pace"), per_second);
+}
+
 QString AppSettings::last_model() const { return file_->value(QStringLiteral("model/last")).toString(); }
 void AppSettings::set_last_model(const QString& path) { file_->setValue(QStringLiteral("model/last"), path); }
 

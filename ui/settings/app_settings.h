@@ -31,6 +31,8 @@ class AppSettings {
     void set_kv_dtype(const QString& dtype);
     int block_size() const;  // 8 to 256, a multiple of 8
     void set_block_size(int tokens);
+    int slow_pace() const;  // iterations a second when the engine runs slowly, 1 to 20
+    void set_slow_pace(int per_second);
     QString last_model() const;
     void set_last_model(const QString& path);
     qint64 last_chat() const;

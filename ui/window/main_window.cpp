@@ -4,12 +4,10 @@
 
 #include <QApplication>
 #include <QCloseEvent>
-#include <QDockWidget>
 #include <QFileInfo>
 #include <QLineEdit>
 #include <QListView>
 #include <QMimeData>
-#include <QPainter>
 #include <QPushButton>
 #include <QScreen>
 #include <QSplitter>
@@ -24,57 +22,13 @@
 #include "ui/chat/composer.h"
 #include "ui/chat/notice_bar.h"
 #include "ui/models/figures.h"
-#include "ui/panels/kv_panel.h"
-#include "ui/panels/latency_panel.h"
 #include "ui/settings/theme.h"
 #include "ui/window/model_finder.h"
 #include "ui/window/status_strip.h"
+#include "ui/window/step_control.h"
 #include "ui/window/top_bar.h"
 
 namespace vitrine::ui {
-namespace {
-
-constexpr int layout_version = 1;
-
-// The strip over a panel by which it can be moved, closed or floated; the panel itself has the title.
-class DockHandle : public QWidget {
-  public:
-    explicit DockHandle(QWidget* parent) : QWidget(parent) {
-        setToolTip(MainWindow::tr("Drag to move this panel; double-click to float it"));
-        setCursor(Qt::OpenHandCursor);
-        setAttribute(Qt::WA_Hover);
-    }
-    QSize sizeHint() const override { return {40, 6}; }
-    QSize minimumSizeHint() const override { return sizeHint(); }
-
-  protected:
-    void paintEvent(QPaintEvent*) override {
-        if (!underMouse()) return;
-        QPainter painter(this);
-        painter.setRenderHint(QPainter::Antialiasing);
-        painter.setPen(Qt::NoPen);
-        painter.setBrush(current_theme().text_third);
-        painter.drawRoundedRect(QRectF(width() / 2.0 - 16, 2, 32, 3), 1.5, 1.5);
-    }
-};
-
-class DockPad : public QWidget {
-  public:
-    explicit DockPad(QWidget* content) {
-        auto* column = new QVBoxLayout(this);
-        column->setContentsMargins(5, 0, 8, 4);
-        column->addWidget(content);
-    }
-
-  protected:
-    void paintEvent(QPaintEvent*) override {
-        QPainter painter(this);
-        painter.fillRect(rect(), current_theme().window);
-    }
-};
-
-}  // namespace
-
 MainWindow::MainWindow(const Options& options, const QString& folder, std::unique_ptr<Backend> backend)
     : options_(options),
       folder_(folder),
@@ -91,14 +45,13 @@ MainWindow::MainWindow(const Options& options, const QString& folder, std::uniqu
     build_model_menus();
     build_actions();
     connect_parts();
-    first_layout_ = saveState(layout_version);
     resize(1440, 900);
     if (!options_.scripted()) {
         if (!settings_.geometry().isEmpty()) restoreGeometry(settings_.geometry());
-        if (!settings_.layout().isEmpty()) restoreState(settings_.layout(), layout_version);
+        if (!settings_.layout().isEmpty()) restoreState(settings_.layout(), PanelDocks::layout_version);
     }
     if (options_.size.isValid()) resize(options_.size);
-    if (options_.scripted() || settings_.layout().isEmpty()) fit_docks();
+    if (options_.scripted() || settings_.layout().isEmpty()) panels_->fit(width(), settings_.list_width());
     start_chat();
     store_.open();
     show_notices();
@@ -108,11 +61,9 @@ MainWindow::MainWindow(const Options& options, const QString& folder, std::uniqu
 
 MainWindow::~MainWindow() {
     // The widgets show what the members hold, so they go before them.
-    kv_panel_ = nullptr;
+    panels_.reset();
     page_->view()->set_model(nullptr);
-    for (QWidget* part : {static_cast<QWidget*>(kv_dock_), static_cast<QWidget*>(latency_dock_),
-                          static_cast<QWidget*>(chat_list_), static_cast<QWidget*>(page_)})
-        delete part;
+    for (QWidget* part : {static_cast<QWidget*>(chat_list_), static_cast<QWidget*>(page_)}) delete part;
 }
 
 void MainWindow::build() {
@@ -135,28 +86,12 @@ void MainWindow::build() {
     splitter_->setSizes({settings_.list_width(), 700});
     setCentralWidget(splitter_);
 
+    top_bar_->steps()->set_slow_pace(settings_.slow_pace());
     status_ = new StatusStrip(this);
     setStatusBar(status_);
 
-    kv_panel_ = new KvPanel(&colors_, this);
-    latency_panel_ = new LatencyPanel(&colors_, this);
-    kv_dock_ = add_panel(kv_panel_, QStringLiteral("kv"), tr("KV blocks"));
-    latency_dock_ = add_panel(latency_panel_, QStringLiteral("latency"), tr("Latency"));
-    splitDockWidget(kv_dock_, latency_dock_, Qt::Vertical);
-    resizeDocks({kv_dock_, latency_dock_}, {current_theme().metrics.docks, current_theme().metrics.docks},
-                Qt::Horizontal);
-    resizeDocks({kv_dock_, latency_dock_}, {480, 330}, Qt::Vertical);
-}
-
-QDockWidget* MainWindow::add_panel(QWidget* panel, const QString& name, const QString& title) {
-    auto* dock = new QDockWidget(title, this);
-    dock->setObjectName(QStringLiteral("dock-") + name);
-    dock->setTitleBarWidget(new DockHandle(dock));
-    dock->setWidget(new DockPad(panel));
-    dock->setMinimumWidth(current_theme().metrics.docks_min);
-    addDockWidget(Qt::RightDockWidgetArea, dock);
-    connect(dock, &QDockWidget::visibilityChanged, this, &MainWindow::update_visibility);
-    return dock;
+    panels_ = std::make_unique<PanelDocks>(this, &colors_);
+    connect(panels_.get(), &PanelDocks::visibility_changed, this, &MainWindow::update_visibility);
 }
 
 void MainWindow::connect_parts() {
@@ -259,19 +194,17 @@ void MainWindow::connect_parts() {
             update_composer();
             if (!answering) ask_count();
         }
-        top_bar_->show_paused(worker_.paused(), model_.valid(), iteration_);
+        show_steps();
     });
     connect(&controller_, &ChatController::not_sent, this, &MainWindow::on_not_sent);
     connect(&controller_, &ChatController::counted, this, &MainWindow::on_counted);
     connect(&controller_, &ChatController::titles_changed, this, [this] {
         const auto titles = controller_.titles();
-        kv_panel_->set_names(titles);
-        latency_panel_->set_names(titles);
+        panels_->set_names(titles);
         setWindowTitle(titles.contains(current_) ? tr("%1 – Vitrine").arg(titles.value(current_))
                                                  : QStringLiteral("Vitrine"));
     });
-    connect(&controller_, &ChatController::request_started, latency_panel_,
-            &LatencyPanel::set_request_session);
+    connect(&controller_, &ChatController::request_started, panels_.get(), &PanelDocks::set_request_session);
     connect(&controller_, &ChatController::live_changed, this,
             [this, before = std::vector<qint64>()](const std::vector<qint64>& live) mutable {
                 for (const qint64 id : live) colors_.index_of(id);
@@ -286,8 +219,8 @@ void MainWindow::connect_parts() {
     connect(&worker_, &EngineWorker::snapshot, this,
             [this](const std::shared_ptr<const KvSnapshot>& snapshot) {
                 iteration_ = snapshot->iteration;
-                kv_panel_->set_snapshot(snapshot);
-                if (worker_.paused()) top_bar_->show_paused(true, model_.valid(), iteration_);
+                panels_->set_snapshot(snapshot);
+                if (worker_.paused()) show_steps();
             });
     connect(&worker_, &EngineWorker::records, this, &MainWindow::on_records);
     connect(&worker_, &EngineWorker::figures, this,
@@ -305,7 +238,7 @@ void MainWindow::connect_parts() {
         model_ = {};
         top_bar_->show_model({});
         status_->set_model({});
-        kv_panel_->set_snapshot(nullptr);
+        panels_->set_model({});
         update_composer();
         update_empty_text();
         page_->notices()->show_notice({Notice::Bad,
@@ -314,25 +247,27 @@ void MainWindow::connect_parts() {
                                        QStringLiteral("engine"),
                                        0});
     });
-    connect(&worker_, &EngineWorker::paused_changed, this,
-            [this](bool paused) { top_bar_->show_paused(paused, model_.valid(), iteration_); });
-    connect(top_bar_, &TopBar::pause_requested, &worker_, &EngineWorker::pause);
-    connect(top_bar_, &TopBar::step_requested, &worker_, &EngineWorker::step_once);
-    connect(top_bar_, &TopBar::run_requested, &worker_, &EngineWorker::resume);
+    connect(&worker_, &EngineWorker::paused_changed, this, &MainWindow::show_steps);
+    connect(&worker_, &EngineWorker::pace_changed, this, &MainWindow::show_steps);
+    const StepControl* steps = top_bar_->steps();
+    connect(steps, &StepControl::pause_requested, &worker_, &EngineWorker::pause);
+    connect(steps, &StepControl::step_requested, &worker_, &EngineWorker::step_once);
+    connect(steps, &StepControl::run_requested, &worker_, &EngineWorker::resume);
+    connect(steps, &StepControl::slow_requested, this, &MainWindow::run_slowly);
 
     setTabOrder(chat_list_->view(), page_->view());
     setTabOrder(page_->view(), page_->composer());
 }
 
 void MainWindow::on_records(const std::vector<Record>& records) {
-    latency_panel_->append(records);
+    panels_->append(records);
     throughput_.append(records);
     const auto steps = throughput_.steps_s();
     std::optional<double> gb_s;
     if (steps && figures_.weight_bytes_per_step > 0)
         gb_s = *steps * static_cast<double>(figures_.weight_bytes_per_step) / 1e9;
     status_->set_speed(throughput_.tok_s(), gb_s, read_gb_s_);
-    latency_panel_->set_bandwidth(gb_s.value_or(0), read_gb_s_);
+    panels_->set_bandwidth(gb_s.value_or(0), read_gb_s_);
 }
 
 qint64 MainWindow::start_chat() {
@@ -359,8 +294,7 @@ void MainWindow::show_chat(qint64 id) {
     page_->settings()->set_settings(chat->chat().settings);
     page_->composer()->set_settings_summary(ChatSettingsCard::summary(chat->chat().settings));
     chat_list_->select(id);
-    kv_panel_->set_selected(id);
-    latency_panel_->set_selected(id);
+    panels_->set_selected(id);
     setWindowTitle(chat->chat().title.isEmpty() ? QStringLiteral("Vitrine")
                                                 : tr("%1 – Vitrine").arg(chat->chat().title));
     page_->notices()->dismiss(QStringLiteral("not-sent"));
@@ -538,15 +472,7 @@ void MainWindow::update_empty_text() {
 }
 
 void MainWindow::update_visibility() {
-    if (kv_panel_ == nullptr) return;
-    worker_.set_panels_visible(kv_panel_->isVisible());
-}
-
-// The answer is the largest thing: panels get their full width only where there is enough.
-void MainWindow::fit_docks() {
-    const Metrics& metrics = current_theme().metrics;
-    const int wanted = std::clamp(width() - settings_.list_width() - 560, metrics.docks_min, metrics.docks);
-    resizeDocks({kv_dock_, latency_dock_}, {wanted, wanted}, Qt::Horizontal);
+    if (panels_) worker_.set_panels_visible(panels_->any_visible());
 }
 
 void MainWindow::show_notices() {
@@ -581,7 +507,7 @@ void MainWindow::closeEvent(QCloseEvent* event) {
     marker_.end();  // leaving while a model loads is no crash
     controller_.shut_down();
     if (!options_.scripted()) {
-        settings_.set_window(saveGeometry(), saveState(layout_version));
+        settings_.set_window(saveGeometry(), saveState(PanelDocks::layout_version));
         settings_.set_list_width(std::clamp(splitter_->sizes().value(0, 236), 160, 600));
         settings_.set_last_chat(current_);
     }

@@ -13,17 +13,15 @@
 #include "ui/settings/sequence_colors.h"
 #include "ui/window/chat_controller.h"
 #include "ui/window/options.h"
+#include "ui/window/panel_docks.h"
 #include "ui/window/throughput.h"
 
 class QSplitter;
-class QDockWidget;
 
 namespace vitrine::ui {
 
 class ChatList;
 class ChatPage;
-class KvPanel;
-class LatencyPanel;
 class StatusStrip;
 class TopBar;
 
@@ -44,8 +42,9 @@ class MainWindow : public QMainWindow {
     ChatPage* page() { return page_; }
     ChatList* chat_list() { return chat_list_; }
     TopBar* top_bar() { return top_bar_; }
-    KvPanel* kv_panel() { return kv_panel_; }
-    LatencyPanel* latency_panel() { return latency_panel_; }
+    PanelDocks* panels() { return panels_.get(); }
+    KvPanel* kv_panel() { return panels_->kv(); }
+    LatencyPanel* latency_panel() { return panels_->latency(); }
     const ModelInfo& model() const { return model_; }
     qint64 current_chat() const { return current_; }
     void show_chat(qint64 id);
@@ -65,7 +64,6 @@ class MainWindow : public QMainWindow {
   private:
     // main_window.cpp
     void build();
-    QDockWidget* add_panel(QWidget* panel, const QString& name, const QString& title);
     void connect_parts();
     void apply_theme();
     void update_empty_text();
@@ -77,7 +75,8 @@ class MainWindow : public QMainWindow {
     void on_counted(qint64 chat, const CountAnswer& answer);
     void on_records(const std::vector<Record>& records);
     void show_notices();
-    void fit_docks();
+    void show_steps();
+    void run_slowly(int per_second);
     void remove_chat(qint64 id);
     void leave_edit();
     // main_window_actions.cpp
@@ -118,13 +117,9 @@ class MainWindow : public QMainWindow {
     ChatPage* page_ = nullptr;
     StatusStrip* status_ = nullptr;
     QSplitter* splitter_ = nullptr;
-    KvPanel* kv_panel_ = nullptr;
-    LatencyPanel* latency_panel_ = nullptr;
-    QDockWidget* kv_dock_ = nullptr;
-    QDockWidget* latency_dock_ = nullptr;
+    std::unique_ptr<PanelDocks> panels_;
     QMenu* model_menu_ = nullptr;
     QMenu* cache_menu_ = nullptr;
-    QByteArray first_layout_;
     std::vector<QAction*> listed_;  // under F1
 
     ModelInfo model_;

@@ -28,6 +28,7 @@
 #include "ui/settings/theme.h"
 #include "ui/window/main_window.h"
 #include "ui/window/status_strip.h"
+#include "ui/window/step_control.h"
 #include "ui/window/top_bar.h"
 
 namespace vitrine::ui {
@@ -86,7 +87,7 @@ void MainWindow::build_actions() {
 
     QMenu* view = menu->addMenu(tr("View"));
     int number = 1;
-    for (QDockWidget* dock : {kv_dock_, latency_dock_}) {
+    for (QDockWidget* dock : panels_->docks()) {
         QAction* toggle = dock->toggleViewAction();
         toggle->setShortcut(QKeySequence(QStringLiteral("Ctrl+%1").arg(number++)));
         addAction(toggle);
@@ -94,8 +95,8 @@ void MainWindow::build_actions() {
         listed_.push_back(toggle);
     }
     add_action(view, tr("Panels as in the beginning"), {}, [this] {
-        restoreState(first_layout_, 1);
-        fit_docks();
+        panels_->reset();
+        panels_->fit(width(), settings_.list_width());
     });
     view->addSeparator();
     QMenu* themes = view->addMenu(tr("Theme"));
@@ -117,6 +118,10 @@ void MainWindow::build_actions() {
     add_action(engine, tr("Pause"), QKeySequence(Qt::Key_F6), [this] { worker_.pause(); });
     add_action(engine, tr("One iteration"), QKeySequence(Qt::Key_F7), [this] { worker_.step_once(); });
     add_action(engine, tr("Run"), QKeySequence(Qt::Key_F8), [this] { worker_.resume(); });
+    const auto pace = [this](int by) { run_slowly(top_bar_->steps()->slow_pace() + by); };
+    add_action(engine, tr("Run slowly"), QKeySequence(Qt::Key_F9), [pace] { pace(0); });
+    add_action(engine, tr("Slowly, but faster"), QKeySequence(tr("Shift+F9")), [pace] { pace(1); });
+    add_action(engine, tr("Slowly, and slower"), QKeySequence(tr("Ctrl+F9")), [pace] { pace(-1); });
 
     menu->addSeparator();
     add_action(menu, tr("Open the data folder"), {},
@@ -140,6 +145,18 @@ void MainWindow::build_actions() {
             controller_.stop(current_);
         }
     });
+}
+
+void MainWindow::show_steps() {
+    top_bar_->steps()->show_state({model_.valid(), worker_.paused(), worker_.pace(), iteration_});
+    // Who runs slowly wants to read as well.
+    panels_->set_paused(worker_.paused() || worker_.pace() > 0);
+}
+
+void MainWindow::run_slowly(int per_second) {
+    top_bar_->steps()->set_slow_pace(per_second);
+    settings_.set_slow_pace(top_bar_->steps()->slow_pace());
+    worker_.run_slowly(top_bar_->steps()->slow_pace());
 }
 
 void MainWindow::step_chat(int by) {

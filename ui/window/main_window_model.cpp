@@ -9,8 +9,6 @@
 #include "ui/chat/composer.h"
 #include "ui/chat/notice_bar.h"
 #include "ui/models/figures.h"
-#include "ui/panels/kv_panel.h"
-#include "ui/panels/latency_panel.h"
 #include "ui/window/chip.h"
 #include "ui/window/main_window.h"
 #include "ui/window/model_finder.h"
@@ -83,11 +81,11 @@ void MainWindow::on_loaded(const ModelInfo& loaded) {
     controller_.set_model(info);
     // The built-in model is where to go when there is nothing else; it is never "the one used last".
     if (!options_.scripted() && !is_embedded_model(info.path)) settings_.set_last_model(info.path);
-    latency_panel_->clear();
+    panels_->set_model(info);
     status_->set_model(info);
     top_bar_->show_model(info);
     top_bar_->model()->setToolTip(tr("%1\nClick to open another one (Ctrl+O).").arg(info.path));
-    top_bar_->show_paused(worker_.paused(), true, 0);
+    show_steps();
     update_empty_text();
     update_composer();
     ask_count();
@@ -109,10 +107,10 @@ void MainWindow::on_load_failed(const QString& path, const Error& error, bool ke
     if (!kept) {
         model_ = {};
         status_->set_model({});
-        kv_panel_->set_snapshot(nullptr);
+        panels_->set_model({});
     }
     if (!worker_.loading()) top_bar_->show_model(model_);
-    top_bar_->show_paused(worker_.paused(), model_.valid(), iteration_);
+    show_steps();
     update_empty_text();
     update_composer();
     if (error.kind == ErrorKind::Cancelled) return;

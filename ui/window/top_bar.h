@@ -11,6 +11,7 @@ class QToolButton;
 namespace vitrine::ui {
 
 class Chip;
+class StepControl;
 
 class TopBar : public QWidget {
     Q_OBJECT
@@ -20,24 +21,18 @@ class TopBar : public QWidget {
     Chip* model() { return model_; }
     Chip* format() { return format_; }
     Chip* cache() { return cache_; }
+    StepControl* steps() { return steps_; }
     QToolButton* menu_button() { return menu_; }
 
     // An empty info: no model.
     void show_model(const ModelInfo& info);
     void show_loading(const QString& name, double share);
-    void show_paused(bool paused, bool available, qint64 iteration);
-
-  signals:
-    void pause_requested();
-    void step_requested();
-    void run_requested();
 
   protected:
     void paintEvent(QPaintEvent* event) override;
     void resizeEvent(QResizeEvent* event) override;
 
   private:
-    class StepControl;
     Chip* model_;
     Chip* format_;
     Chip* cache_;

@@ -1,0 +1,151 @@
+#include "ui/window/panel_docks.h"
+
+#include <algorithm>
+
+#include <QDockWidget>
+#include <QMainWindow>
+#include <QPainter>
+#include <QScrollArea>
+#include <QVBoxLayout>
+
+#include "ui/panels/kv_panel.h"
+#include "ui/panels/latency_panel.h"
+#include "ui/settings/theme.h"
+
+namespace vitrine::ui {
+namespace {
+
+// The strip over a panel by which it can be moved, closed or floated; the panel itself has the title.
+class DockHandle : public QWidget {
+  public:
+    explicit DockHandle(QWidget* parent) : QWidget(parent) {
+        setToolTip(PanelDocks::tr("Drag to move this panel; double-click to float it"));
+        setCursor(Qt::OpenHandCursor);
+        setAttribute(Qt::WA_Hover);
+    }
+    QSize sizeHint() const override { return {40, 6}; }
+    QSize minimumSizeHint() const override { return sizeHint(); }
+
+  protected:
+    void paintEvent(QPaintEvent*) override {
+        if (!underMouse()) return;
+        QPainter painter(this);
+        painter.setRenderHint(QPainter::Antialiasing);
+        painter.setPen(Qt::NoPen);
+        painter.setBrush(current_theme().text_third);
+        painter.drawRoundedRect(QRectF(width() / 2.0 - 16, 2, 32, 3), 1.5, 1.5);
+    }
+};
+
+// Where there is not enough height for a panel it can be scrolled: nothing is cut off, and a small screen
+// does not make the window larger than itself.
+class DockPad : public QScrollArea {
+  public:
+    explicit DockPad(QWidget* content) {
+        auto* inner = new QWidget;
+        auto* column = new QVBoxLayout(inner);
+        column->setContentsMargins(5, 0, 8, 4);
+        column->addWidget(content);
+        setWidget(inner);
+        setWidgetResizable(true);
+        setFrameShape(QFrame::NoFrame);
+        setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+        setFocusPolicy(Qt::NoFocus);
+        inner->setAutoFillBackground(false);
+        viewport()->setAutoFillBackground(false);
+    }
+    QSize sizeHint() const override { return widget()->sizeHint(); }
+    QSize minimumSizeHint() const override { return {widget()->minimumSizeHint().width(), 72}; }
+
+  protected:
+    void paintEvent(QPaintEvent*) override {
+        QPainter painter(viewport());
+        painter.fillRect(viewport()->rect(), current_theme().window);
+    }
+};
+
+}  // namespace
+
+PanelDocks::PanelDocks(QMainWindow* window, SequenceColors* colors) : window_(window) {
+    kv_ = new KvPanel(colors);
+    latency_ = new LatencyPanel(colors);
+    add(kv_, QStringLiteral("kv"));
+    add(latency_, QStringLiteral("latency"));
+    for (std::size_t i = 1; i < docks_.size(); ++i)
+        window_->splitDockWidget(docks_[i - 1], docks_[i], Qt::Vertical);
+    first_layout_ = window_->saveState(layout_version);
+}
+
+PanelDocks::~PanelDocks() {
+    for (QDockWidget* dock : docks_) {
+        dock->disconnect(this);
+        delete dock;
+    }
+}
+
+QDockWidget* PanelDocks::add(Panel* panel, const QString& name) {
+    auto* dock = new QDockWidget(panel->title(), window_);
+    dock->setObjectName(QStringLiteral("dock-") + name);
+    dock->setTitleBarWidget(new DockHandle(dock));
+    dock->setWidget(new DockPad(panel));
+    dock->setMinimumWidth(current_theme().metrics.docks_min);
+    window_->addDockWidget(Qt::RightDockWidgetArea, dock);
+    // A dock behind another one's tab is not visible either. The signal comes before the panel itself knows.
+    connect(dock, &QDockWidget::visibilityChanged, this, [this, dock](bool visible) {
+        if (visible)
+            visible_.insert(dock);
+        else
+            visible_.remove(dock);
+        emit visibility_changed();
+    });
+    docks_.push_back(dock);
+    panels_.push_back(panel);
+    return dock;
+}
+
+void PanelDocks::reset() { window_->restoreState(first_layout_, layout_version); }
+
+// The answer is the largest thing: panels get their full width only where there is enough.
+void PanelDocks::fit(int window_width, int list_width) {
+    const Metrics& metrics = current_theme().metrics;
+    const int wanted = std::clamp(window_width - list_width - 560, metrics.docks_min, metrics.docks);
+    window_->resizeDocks({docks_[0]}, {wanted}, Qt::Horizontal);
+}
+
+void PanelDocks::set_model(const ModelInfo& info) {
+    if (info.valid()) {
+        for (Panel* panel : panels_) panel->clear();
+    } else {
+        set_snapshot(nullptr);
+    }
+}
+
+void PanelDocks::set_snapshot(const std::shared_ptr<const KvSnapshot>& snapshot) {
+    for (Panel* panel : panels_) panel->set_snapshot(snapshot);
+}
+
+void PanelDocks::append(const std::vector<Record>& records) {
+    for (Panel* panel : panels_) panel->append(records);
+}
+
+void PanelDocks::set_bandwidth(double weights_gb_s, double read_gb_s) {
+    latency_->set_bandwidth(weights_gb_s, read_gb_s);
+}
+
+void PanelDocks::set_request_session(qint64 request, qint64 session) {
+    for (Panel* panel : panels_) panel->set_request_session(request, session);
+}
+
+void PanelDocks::set_names(const QHash<qint64, QString>& names) {
+    for (Panel* panel : panels_) panel->set_names(names);
+}
+
+void PanelDocks::set_selected(qint64 session) {
+    for (Panel* panel : panels_) panel->set_selected(session);
+}
+
+void PanelDocks::set_paused(bool paused) {
+    for (Panel* panel : panels_) panel->set_paused(paused);
+}
+
+}  // namespace vitrine::ui

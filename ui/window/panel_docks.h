@@ -1,0 +1,66 @@
+// The docks beside the chat: makes them, lays them out, hands to each what the engine tells, and knows
+// whether anybody looks.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <QObject>
+#include <QSet>
+
+#include "ui/bridge/engine_worker.h"
+#include "ui/settings/sequence_colors.h"
+
+class QDockWidget;
+class QMainWindow;
+
+namespace vitrine::ui {
+
+class KvPanel;
+class LatencyPanel;
+class Panel;
+
+class PanelDocks : public QObject {
+    Q_OBJECT
+
+  public:
+    // Both live longer. The docks are the window's children, and go with this object.
+    PanelDocks(QMainWindow* window, SequenceColors* colors);
+    ~PanelDocks() override;
+
+    KvPanel* kv() { return kv_; }
+    LatencyPanel* latency() { return latency_; }
+    const std::vector<QDockWidget*>& docks() const { return docks_; }
+    bool any_visible() const { return !visible_.isEmpty(); }
+
+    void reset();  // as in the beginning
+    // Their width in a window of this width, beside the list and the chat.
+    void fit(int window_width, int list_width);
+    // What QMainWindow::saveState() gave with this version; an older layout is not restored.
+    static constexpr int layout_version = 2;
+
+    void set_model(const ModelInfo& info);  // an empty one: none is loaded
+    void set_snapshot(const std::shared_ptr<const KvSnapshot>& snapshot);
+    void append(const std::vector<Record>& records);
+    void set_bandwidth(double weights_gb_s, double read_gb_s);
+    void set_request_session(qint64 request, qint64 session);
+    void set_names(const QHash<qint64, QString>& names);
+    void set_selected(qint64 session);
+    void set_paused(bool paused);
+
+  signals:
+    void visibility_changed();
+
+  private:
+    QDockWidget* add(Panel* panel, const QString& name);
+
+    QMainWindow* window_;
+    std::vector<QDockWidget*> docks_;
+    std::vector<Panel*> panels_;
+    QSet<QDockWidget*> visible_;
+    KvPanel* kv_;
+    LatencyPanel* latency_;
+    QByteArray first_layout_;
+};
+
+}  // namespace vitrine::ui
