@@ -35,8 +35,9 @@ struct EngineOptions {
     DType kv_dtype = DType::F16;   // F32, F16 or BF16
     std::int32_t token_budget =
         0;  // most rows of an iteration ("chunk" of a long prompt); 0: what the device likes
-    std::int32_t max_running = 32;  // most sequences in an iteration
-    bool prefix_cache = true;       // without effect in a static cache
+    std::uint64_t memory_budget = 0;  // bytes for weights, KV pool and workspace; 0: what is free
+    std::int32_t max_running = 32;    // most sequences in an iteration
+    bool prefix_cache = true;         // without effect in a static cache
     CacheMode cache = CacheMode::Paged;
 };
 
@@ -134,7 +135,7 @@ std::int32_t default_token_budget(const DeviceInfo& device);
 
 // What an engine over such a model would take, before anything is loaded: from the configuration, the device
 // memory of its weights and what is free beside them. InvalidArgument for options out of range; OutOfMemory
-// with needed and free where pool and workspace do not fit.
+// with needed and free where pool and workspace do not fit, or not into the budget.
 Result<MemoryPlan> plan_memory(const ModelConfig& config, const EngineOptions& options, std::uint64_t weights,
                                std::uint64_t free);
 

@@ -56,6 +56,13 @@ std::int32_t default_token_budget(const DeviceInfo& device) {
 Result<MemoryPlan> plan_memory(const ModelConfig& c, const EngineOptions& wanted, std::uint64_t weights,
                                std::uint64_t free) {
     VITRINE_CHECK(check(wanted));
+    if (const std::uint64_t budget = wanted.memory_budget; budget != 0) {
+        if (budget <= weights)
+            return Error{ErrorKind::OutOfMemory, "The weights take " + mebibytes(weights) +
+                                                     ", and the memory budget is " + mebibytes(budget) +
+                                                     ". Choose a larger budget or a smaller model."};
+        free = free == 0 ? budget - weights : std::min(free, budget - weights);
+    }
     MemoryPlan plan;
     plan.options = wanted;
     EngineOptions& o = plan.options;

@@ -12,7 +12,7 @@ OrderedJson to_json(const std::vector<ChatMessage>& messages) {
 
 Result<TrustedText> render_prompt(const Model& model, const OrderedJson& messages,
                                   const PromptOptions& options) {
-    const ChatTemplate* chat_template = model.chat_template();
+    const ChatTemplate* chat_template = options.own_template ? options.own_template : model.chat_template();
     if (!chat_template) {
         if (!model.template_error().empty())
             return Error{ErrorKind::Template, "The chat template of " + model.display_name() +
@@ -36,7 +36,9 @@ Result<TrustedText> render_prompt(const Model& model, const OrderedJson& message
     input.eos_token = text_of(tokenizer.vocabulary().eos);
     input.now = options.now;
     input.cancel = options.cancel;
-    return chat_template->render(input);
+    VITRINE_TRY(TrustedText text, chat_template->render(input));
+    text.text += options.answer_so_far;
+    return text;
 }
 
 Result<std::vector<TokenId>> build_prompt(const Model& model, const OrderedJson& messages,

@@ -23,6 +23,11 @@ struct PromptOptions {
     OrderedJson extra = OrderedJson::object();
     CivilTime now = local_now();
     const std::atomic<bool>* cancel = nullptr;
+    // Instead of the model's own template; null: the model's.
+    const ChatTemplate* own_template = nullptr;
+    // What an answer that goes on has said so far: stands behind the generation prompt, as text of the
+    // conversation, so it can forge no control token.
+    std::string answer_so_far;
 };
 
 // Rendered text; needs a template (Unsupported error that says so where the model has none).

@@ -1,6 +1,7 @@
 // An engine for tests of the window: answers at once with a text that the test gives, or fails as it is told.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <deque>
@@ -26,6 +27,7 @@ struct FakePlan {
     std::atomic<bool> load_fails{false};
     int context = 512;
     bool has_template = true;
+    QStringList switches;
     // What submit() makes of a request: an error, or nothing.
     std::function<std::optional<Error>(const ChatRequest&)> refuse;
     std::atomic<int> submitted{0};
@@ -33,6 +35,9 @@ struct FakePlan {
     std::atomic<int> steps{0};
     std::atomic<int> loads{0};
     std::vector<std::vector<ChatMessage>> prompts;  // read after the worker is idle
+    std::vector<PromptWish> wishes;
+    std::vector<std::string> so_far;
+    LeftOutTurns left_out;  // what submit() leaves out, and count() says it would
     std::vector<std::int64_t> released;
 };
 
@@ -66,6 +71,8 @@ class FakeBackend : public Backend {
         info.block_size = 16;
         info.blocks = 64;
         info.has_template = plan_->has_template;
+        info.template_source = QStringLiteral("{{ messages }}");
+        info.template_switches = plan_->switches;
         return info;
     }
     void unload() override {
@@ -74,14 +81,15 @@ class FakeBackend : public Backend {
     }
     bool loaded() const override { return loaded_; }
 
-    Result<std::int64_t> submit(const ChatRequest& request,
-                                std::shared_ptr<std::atomic<bool>> cancel) override {
+    Result<Submitted> submit(const ChatRequest& request, std::shared_ptr<std::atomic<bool>> cancel) override {
         ++plan_->submitted;
         plan_->prompts.push_back(request.messages);
         if (plan_->refuse)
             if (auto error = plan_->refuse(request)) return *error;
+        plan_->wishes.push_back(request.wish);
+        plan_->so_far.push_back(request.answer_so_far);
         running_.push_back({++last_, request.session, std::move(cancel), 0, 0});
-        return last_;
+        return Submitted{last_, plan_->left_out};
     }
     Result<CountAnswer> count(const CountQuestion& question, const std::atomic<bool>*) override {
         CountAnswer answer;
@@ -89,6 +97,24 @@ class FakeBackend : public Backend {
         for (const ChatMessage& m : question.messages)
             answer.total += static_cast<std::int32_t>(m.content.size()) + 4;
         answer.draft = static_cast<std::int32_t>(question.draft.size());
+        answer.system = static_cast<std::int32_t>(question.system.size());
+        for (const std::string& piece : question.pieces)
+            answer.pieces.push_back(static_cast<std::int32_t>(piece.size()));
+        answer.context =
+            question.wish.context > 0 ? std::min(question.wish.context, plan_->context) : plan_->context;
+        if (answer.total >= answer.context && plan_->left_out.messages > 0) answer.cut = plan_->left_out;
+        return answer;
+    }
+    // A turn a line; a template of the chat's own is what stands before them.
+    Result<PreviewAnswer> preview(const PreviewQuestion& question, const std::atomic<bool>*) override {
+        if (question.wish.own_template.find("{%%") != std::string::npos)
+            return Error{ErrorKind::Template, "line 1: unexpected '%'"};
+        PreviewAnswer answer;
+        answer.serial = question.serial;
+        answer.text = question.wish.own_template;
+        for (const auto& [name, on] : question.wish.switches) answer.text += name + (on ? "=1" : "=0");
+        for (const ChatMessage& m : question.messages) answer.text += m.role + ": " + m.content + "\n";
+        answer.tokens = static_cast<std::int32_t>(answer.text.size());
         return answer;
     }
 

@@ -16,7 +16,7 @@ ChatRequest request(const std::string& text, std::int64_t session = 1) {
     ChatRequest r;
     r.session = session;
     r.messages = {{"user", text}};
-    r.max_tokens = 24;
+    r.wish.max_tokens = 24;
     return r;
 }
 
@@ -312,7 +312,7 @@ class TestEngineWorker : public QObject {
         worker.run_slowly(1);
         QTest::qWait(30);
         const int before = got.tokens;
-        worker.count_tokens({7, {{"user", "abc"}}, {}});
+        worker.count_tokens({7, {{"user", "abc"}}, {}, {}, {}, {}});
         QTRY_COMPARE(counted.size(), 1);
         QVERIFY(got.tokens <= before + 2);
         worker.cancel(ticket);  // not only with the next iteration
@@ -354,7 +354,7 @@ class TestEngineWorker : public QObject {
         std::vector<std::int64_t> answered;
         connect(&worker, &EngineWorker::tokens_counted, this,
                 [&](const CountAnswer& a) { answered.push_back(a.serial); });
-        for (int i = 1; i <= 500; ++i) worker.count_tokens({i, {{"user", "x"}}, "x"});
+        for (int i = 1; i <= 500; ++i) worker.count_tokens({i, {{"user", "x"}}, "x", {}, {}, {}});
         QTRY_VERIFY(!answered.empty() && answered.back() == 500);
         QVERIFY(answered.size() < 500);
     }
@@ -430,7 +430,7 @@ class TestEngineWorker : public QObject {
         std::vector<CountAnswer> counts;
         connect(&worker, &EngineWorker::tokens_counted, this,
                 [&](const CountAnswer& a) { counts.push_back(a); });
-        worker.count_tokens({1, {{"user", long_text}}, long_text});
+        worker.count_tokens({1, {{"user", long_text}}, long_text, {}, {}, {}});
         QTRY_COMPARE(counts.size(), std::size_t(1));
         QVERIFY(counts[0].total > 200 && counts[0].draft >= 200 && counts[0].draft < counts[0].total);
         got.finished.clear();

@@ -9,7 +9,7 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
-#include "tests/ui/fake_backend.h"
+#include "tests/ui/opened_window.h"
 #include "ui/chat/chat_list.h"
 #include "ui/chat/chat_page.h"
 #include "ui/chat/chat_settings_card.h"
@@ -28,39 +28,6 @@ using namespace vitrine;
 using namespace vitrine::ui;
 
 namespace {
-
-struct Opened {
-    std::shared_ptr<FakePlan> plan;
-    std::unique_ptr<MainWindow> window;
-
-    Opened(const QString& folder, std::shared_ptr<FakePlan> p,
-           const QString& model = QStringLiteral("/fake.gguf"))
-        : plan(std::move(p)) {
-        Options options;
-        options.model = model;
-        options.size = QSize(1200, 800);
-        window = std::make_unique<MainWindow>(options, folder, std::make_unique<FakeBackend>(plan));
-        window->show();
-    }
-    bool load() {
-        QSignalSpy ready(window.get(), &MainWindow::model_ready);
-        window->open_first_model();
-        return ready.size() == 1 || ready.wait(20'000);
-    }
-    Composer* composer() { return window->page()->composer(); }
-    NoticeBar* notices() { return window->page()->notices(); }
-    ChatModel* chat() { return window->chats().chat(window->current_chat()); }
-    void type_and_send(const QString& text) {
-        composer()->set_text(text);
-        QTest::keyClick(composer()->edit(), Qt::Key_Return);
-    }
-    bool idle() { return !window->chats().answering(); }
-    QStringList texts() {
-        QStringList all;
-        for (int row = 0; row < chat()->rowCount(); ++row) all << chat()->message(row).text;
-        return all;
-    }
-};
 
 // A template in the manner of several published ones.
 std::optional<Error> alternate(const ChatRequest& request) {

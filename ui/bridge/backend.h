@@ -18,10 +18,13 @@ class Backend {
     virtual void unload() = 0;
     virtual bool loaded() const = 0;
 
-    // Renders, tokenizes and submits. The number is the engine's.
-    virtual Result<std::int64_t> submit(const ChatRequest& request,
-                                        std::shared_ptr<std::atomic<bool>> cancel) = 0;
+    // Renders, tokenizes, leaves out what does not fit where that is wished, and submits.
+    virtual Result<Submitted> submit(const ChatRequest& request,
+                                     std::shared_ptr<std::atomic<bool>> cancel) = 0;
     virtual Result<CountAnswer> count(const CountQuestion& question, const std::atomic<bool>* cancel) = 0;
+
+    virtual Result<PreviewAnswer> preview(const PreviewQuestion& question,
+                                          const std::atomic<bool>* cancel) = 0;
 
     virtual bool step(EngineListener& listener) = 0;
     // Ends the cancelled requests and moves nobody else.

@@ -3,6 +3,8 @@
 #include <array>
 #include <utility>
 
+#include <QRegularExpression>
+
 #include "ui/bridge/backend.h"
 
 namespace vitrine::ui {
@@ -10,6 +12,31 @@ namespace {
 
 QString text_of(std::string_view text) {
     return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
+}
+
+// Variables that published templates ask for and that are on or off. The template decides what they do.
+QStringList switches_of(const QString& source) {
+    static const QRegularExpression name(
+        QStringLiteral("\\b(enable_thinking|thinking|keep_thinking|preserve_thinking|reasoning|"
+                       "add_thinking|enable_citations|documents_first)\\b"));
+    // Only what is read as a variable: inside of {% %} or {{ }}, and not a member or a text.
+    static const QRegularExpression code(QStringLiteral("\\{[%{](.*?)[%}]\\}"),
+                                         QRegularExpression::DotMatchesEverythingOption);
+    static const QRegularExpression assigned(QStringLiteral("\\bset\\s+$"));
+    QStringList found, local;
+    for (auto it = code.globalMatch(source); it.hasNext();) {
+        const QString part = it.next().captured(1);
+        for (auto names = name.globalMatch(part); names.hasNext();) {
+            const auto match = names.next();
+            const QString variable = match.captured();
+            const QString before = part.left(match.capturedStart());
+            if (before.endsWith(u'.') || before.endsWith(u'\'') || before.endsWith(u'"')) continue;
+            if (found.contains(variable) || local.contains(variable)) continue;
+            // What the template sets before it reads it is its own business.
+            (assigned.match(before).hasMatch() ? local : found).append(variable);
+        }
+    }
+    return found;
 }
 
 ModelInfo describe(Model& model, const Engine& engine) {
@@ -30,6 +57,10 @@ ModelInfo describe(Model& model, const Engine& engine) {
     info.blocks = engine.options().blocks;
     info.layers = model.config().layers;
     info.has_template = model.chat_template() != nullptr;
+    if (model.chat_template() != nullptr) {
+        info.template_source = text_of(model.chat_template()->source());
+        info.template_switches = switches_of(info.template_source);
+    }
     info.template_error = text_of(model.template_error());
     info.device_note = text_of(model.device_note());
     for (const std::string& warning : model.warnings()) info.warnings.append(text_of(warning));
@@ -41,6 +72,7 @@ class EngineBackend : public Backend {
     Result<ModelInfo> load(const LoadSpec& spec, const LoadProgress& progress) override {
         LoadOptions options;
         options.threads = spec.threads;
+        options.device = spec.device;
         options.progress = progress;
         const std::filesystem::path path(spec.path);
         auto model = Model::load(path, options);
@@ -64,31 +96,59 @@ class EngineBackend : public Backend {
     }
     bool loaded() const override { return engine_ != nullptr; }
 
-    Result<std::int64_t> submit(const ChatRequest& request,
-                                std::shared_ptr<std::atomic<bool>> cancel) override {
-        PromptOptions options;
-        options.cancel = cancel.get();
+    Result<Submitted> submit(const ChatRequest& request, std::shared_ptr<std::atomic<bool>> cancel) override {
+        VITRINE_TRY(PromptOptions options, options_for(request.wish, cancel.get()));
+        options.answer_so_far = request.answer_so_far;
+        const std::int32_t context = context_for(request.wish);
+        VITRINE_TRY(FittedPrompt fitted,
+                    fit_prompt(*model_, to_json(request.messages), options, context,
+                               answer_room(context, request.wish.max_tokens),
+                               request.wish.cut_oldest ? Overflow::Cut : Overflow::Refuse));
         Request out;
-        VITRINE_TRY(out.prompt, build_prompt(*model_, to_json(request.messages), options));
+        // A context of the chat's own that is shorter than the engine's ends the answer there.
+        const auto room = context - static_cast<std::int32_t>(fitted.ids.size());
+        out.max_tokens = request.wish.max_tokens;
+        if (context < engine_->context() && (out.max_tokens < 0 || out.max_tokens > room))
+            out.max_tokens = room;
+        out.prompt = std::move(fitted.ids);
         out.sampling = request.sampling;
-        out.max_tokens = request.max_tokens;
         out.session = request.session;
         out.cancel = std::move(cancel);
         VITRINE_TRY(const RequestId id, engine_->submit(std::move(out)));
-        return id.value;
+        return Submitted{id.value, left_out(fitted)};
     }
 
     Result<CountAnswer> count(const CountQuestion& question, const std::atomic<bool>* cancel) override {
         CountAnswer answer;
         answer.serial = question.serial;
-        if (!question.draft.empty())
-            answer.draft =
-                static_cast<std::int32_t>(model_->tokenizer().encode(question.draft, false, false).size());
+        answer.context = context_for(question.wish);
+        const auto length = [this](const std::string& text) {
+            return text.empty()
+                       ? 0
+                       : static_cast<std::int32_t>(model_->tokenizer().encode(text, false, false).size());
+        };
+        answer.draft = length(question.draft);
+        answer.system = length(question.system);
+        for (const std::string& piece : question.pieces) answer.pieces.push_back(length(piece));
         if (question.messages.empty()) return answer;
-        PromptOptions options;
-        options.cancel = cancel;
-        VITRINE_TRY(const auto ids, build_prompt(*model_, to_json(question.messages), options));
+        VITRINE_TRY(const PromptOptions options, options_for(question.wish, cancel));
+        const OrderedJson messages = to_json(question.messages);
+        VITRINE_TRY(const auto ids, build_prompt(*model_, messages, options));
         answer.total = static_cast<std::int32_t>(ids.size());
+        if (answer.total < answer.context) return answer;
+        const auto fitted = fit_prompt(*model_, messages, options, answer.context,
+                                       answer_room(answer.context, question.wish.max_tokens), Overflow::Cut);
+        if (fitted.ok()) answer.cut = left_out(*fitted);
+        return answer;
+    }
+
+    Result<PreviewAnswer> preview(const PreviewQuestion& question, const std::atomic<bool>* cancel) override {
+        PreviewAnswer answer;
+        answer.serial = question.serial;
+        VITRINE_TRY(const PromptOptions options, options_for(question.wish, cancel));
+        VITRINE_TRY(TrustedText text, render_prompt(*model_, to_json(question.messages), options));
+        answer.tokens = static_cast<std::int32_t>(model_->tokenizer().encode_prompt(text).size());
+        answer.text = std::move(text.text);
         return answer;
     }
 
@@ -133,6 +193,28 @@ class EngineBackend : public Backend {
     }
 
   private:
+    static LeftOutTurns left_out(const FittedPrompt& fitted) {
+        return {fitted.dropped_turns, fitted.dropped_messages, fitted.dropped_tokens};
+    }
+    std::int32_t context_for(const PromptWish& wish) const {
+        return wish.context > 0 ? std::min(wish.context, engine_->context()) : engine_->context();
+    }
+    // A template of the chat's own stays parsed until another one is asked for.
+    Result<PromptOptions> options_for(const PromptWish& wish, const std::atomic<bool>* cancel) {
+        PromptOptions options;
+        options.cancel = cancel;
+        for (const auto& [name, on] : wish.switches) options.extra[name] = on;
+        if (wish.own_template.empty()) return options;
+        if (!own_template_ || own_source_ != wish.own_template) {
+            VITRINE_TRY(own_template_, ChatTemplate::parse(wish.own_template));
+            own_source_ = wish.own_template;
+        }
+        options.own_template = own_template_.get();
+        return options;
+    }
+
+    std::string own_source_;
+    std::unique_ptr<ChatTemplate> own_template_;
     std::shared_ptr<Model> model_;
     std::unique_ptr<Engine> engine_;
 };

@@ -123,6 +123,14 @@ void EngineWorker::count_tokens(CountQuestion question) {
     work_.notify_one();
 }
 
+void EngineWorker::preview_template(PreviewQuestion question) {
+    {
+        const std::scoped_lock lock(mutex_);
+        preview_ = std::move(question);
+    }
+    work_.notify_one();
+}
+
 void EngineWorker::pause() {
     if (paused_.exchange(true)) return;
     emit paused_changed(true);
@@ -160,9 +168,12 @@ void EngineWorker::run() {
     std::deque<Command> commands;
     for (;;) {
         bool asked = false;
+        bool preview_asked = false;
         {
             std::unique_lock lock(mutex_);
-            const auto something = [this] { return quit_ || !commands_.empty() || question_.has_value(); };
+            const auto something = [this] {
+                return quit_ || !commands_.empty() || question_.has_value() || preview_.has_value();
+            };
             const bool busy = !backend_->idle() && (!paused_ || steps_ > 0);
             if (!busy)
                 work_.wait(lock, something);
@@ -171,11 +182,13 @@ void EngineWorker::run() {
             if (quit_) break;
             commands.swap(commands_);
             asked = question_.has_value();
+            preview_asked = preview_.has_value();
         }
         try {
             for (Command& command : commands) command();
             commands.clear();
             if (asked) handle_count();
+            if (preview_asked) handle_preview();
             iterate(listener);
         } catch (const std::exception& failure) {
             commands.clear();
@@ -301,10 +314,11 @@ void EngineWorker::handle_submit(Ticket ticket, ChatRequest& request,
         return refuse(ticket, {ErrorKind::NotFound, "No model is loaded. Open one first."});
     const std::int64_t session = request.session;
     try {
-        auto id = backend_->submit(request, std::move(cancel));
-        if (!id.ok()) return refuse(ticket, std::move(id).error());
-        tickets_.emplace(id.value(), ticket);
-        put([&](Batch& batch) { batch.started.push_back({ticket, id.value(), session}); });
+        auto submitted = backend_->submit(request, std::move(cancel));
+        if (!submitted.ok()) return refuse(ticket, std::move(submitted).error());
+        const Submitted made = submitted.value();
+        tickets_.emplace(made.request, ticket);
+        put([&](Batch& batch) { batch.started.push_back({ticket, made.request, session, made.left_out}); });
     } catch (const std::exception& failure) {
         refuse(ticket, {ErrorKind::Internal, std::string("The request failed: ") + failure.what()});
     }
@@ -326,6 +340,25 @@ void EngineWorker::handle_count() {
         answer.error = std::move(counted).error();
     }
     put([&](Batch& batch) { batch.count = std::move(answer); });
+}
+
+void EngineWorker::handle_preview() {
+    std::optional<PreviewQuestion> question;
+    {
+        const std::scoped_lock lock(mutex_);
+        question.swap(preview_);
+    }
+    if (!question) return;
+    PreviewAnswer answer;
+    answer.serial = question->serial;
+    if (!backend_->loaded()) {
+        answer.error = {ErrorKind::NotFound, "No model is loaded, so nothing can be rendered."};
+    } else if (auto made = backend_->preview(*question, &stop_); made.ok()) {
+        answer = std::move(made).value();
+    } else {
+        answer.error = std::move(made).error();
+    }
+    put([&](Batch& batch) { batch.preview = std::move(answer); });
 }
 
 void EngineWorker::give_up(const std::string& why) {
@@ -364,7 +397,10 @@ void EngineWorker::deliver() {
             emit load_failed(ended.path, ended.error, ended.model_kept);
         }
     }
-    for (const AnswerStarted& s : batch.started) emit answer_started(s.ticket, s.request, s.session);
+    for (const AnswerStarted& s : batch.started) {
+        emit answer_started(s.ticket, s.request, s.session);
+        if (s.left_out.messages > 0) emit turns_left_out(s.ticket, s.left_out);
+    }
     for (const AnswerText& t : batch.text)
         emit answer_text(t.ticket, QString::fromUtf8(t.text.data(), static_cast<qsizetype>(t.text.size())),
                          t.tokens);
@@ -377,6 +413,7 @@ void EngineWorker::deliver() {
     if (batch.snapshot) emit snapshot(batch.snapshot);
     if (!batch.records.empty()) emit records(batch.records);
     if (batch.count) emit tokens_counted(*batch.count);
+    if (batch.preview) emit template_previewed(*batch.preview);
     if (batch.engine_failed) emit engine_failed(*batch.engine_failed);
     emit ticked();
 }

@@ -47,6 +47,7 @@ class EngineWorker : public QObject {
     void release_session(std::int64_t session, bool drop_cache);
     // Only the newest question is answered.
     void count_tokens(CountQuestion question);
+    void preview_template(PreviewQuestion question);
 
     // Nobody looks: snapshots come twice a second, for the colours in the chat list alone.
     void set_panels_visible(bool visible) { snapshot_ms_ = visible ? 50 : 500; }
@@ -65,6 +66,8 @@ class EngineWorker : public QObject {
     // model_kept: the model from before still answers.
     void load_failed(const QString& path, const vitrine::Error& error, bool model_kept);
     void answer_started(qint64 ticket, qint64 request, qint64 session);
+    // After answer_started(): the context was too small for these turns.
+    void turns_left_out(qint64 ticket, const vitrine::ui::LeftOutTurns& turns);
     void answer_text(qint64 ticket, const QString& text, int tokens);
     void answer_finished(const vitrine::ui::AnswerFinished& finished);
     void records(const std::vector<vitrine::Record>& records);
@@ -72,6 +75,7 @@ class EngineWorker : public QObject {
     void figures(const vitrine::ui::EngineFigures& figures);
     void read_bandwidth(double gb_s);
     void tokens_counted(const vitrine::ui::CountAnswer& answer);
+    void template_previewed(const vitrine::ui::PreviewAnswer& answer);
     void engine_failed(const vitrine::Error& error);
     void paused_changed(bool paused);
     void pace_changed(int per_second);  // 0: as fast as it can
@@ -96,6 +100,7 @@ class EngineWorker : public QObject {
     void handle_load(const LoadSpec& spec, const std::shared_ptr<std::atomic<bool>>& cancel);
     void handle_submit(Ticket ticket, ChatRequest& request, std::shared_ptr<std::atomic<bool>> cancel);
     void handle_count();
+    void handle_preview();
     void iterate(Listener& listener);
     bool take_step();  // an iteration is due
     void publish_snapshot();
@@ -107,10 +112,11 @@ class EngineWorker : public QObject {
 
     std::mutex mutex_;
     std::condition_variable work_;
-    std::deque<Command> commands_;           // under mutex_
-    std::optional<CountQuestion> question_;  // under mutex_
-    bool quit_ = false;                      // under mutex_
-    std::atomic<bool> stop_{false};          // template rendering and loading look at it
+    std::deque<Command> commands_;            // under mutex_
+    std::optional<CountQuestion> question_;   // under mutex_
+    std::optional<PreviewQuestion> preview_;  // under mutex_
+    bool quit_ = false;                       // under mutex_
+    std::atomic<bool> stop_{false};           // template rendering and loading look at it
     std::atomic<bool> paused_{false};
     std::atomic<int> steps_{0};
     std::atomic<int> pace_{0};

@@ -27,7 +27,9 @@ struct ModelInfo {
     std::int32_t blocks = 0;
     std::int32_t layers = 0;
     bool has_template = false;
-    QString template_error;  // why it cannot chat, where it has a template that does not parse
+    QString template_source;
+    QStringList template_switches;  // what the template can be asked: "enable_thinking"
+    QString template_error;         // why it cannot chat, where it has a template that does not parse
     QStringList warnings;
     bool valid() const { return !path.isEmpty(); }
 };

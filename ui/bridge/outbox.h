@@ -39,6 +39,7 @@ struct Batch {
     std::optional<LoadStep> load_step;
     std::vector<LoadEnded> load_ended;
     std::optional<CountAnswer> count;
+    std::optional<PreviewAnswer> preview;
     std::optional<Error> engine_failed;  // the engine had to be given up
 };
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/engine/engine.h"
@@ -20,20 +21,45 @@ using Ticket = std::int64_t;
 struct LoadSpec {
     std::string path;  // UTF-8
     int threads = 0;
+    std::string device = "auto";  // as LoadOptions takes it
     EngineOptions options;
+};
+
+// What decides, beside the messages, how a conversation becomes tokens.
+struct PromptWish {
+    std::string own_template;                            // source; empty: the model's template
+    std::vector<std::pair<std::string, bool>> switches;  // variables that the template sees
+    std::int32_t context = 0;                            // most tokens; 0: what the engine holds
+    std::int32_t max_tokens = -1;  // of the answer: room for it is kept free when turns are cut
+    bool cut_oldest = false;       // leave out the oldest turns where it does not fit
+};
+
+// Turns that did not fit into the context, the oldest ones.
+struct LeftOutTurns {
+    std::int32_t turns = 0;
+    std::int32_t messages = 0;
+    std::int32_t tokens = 0;
 };
 
 struct ChatRequest {
     std::int64_t session = 0;
     std::vector<ChatMessage> messages;
     SamplingParams sampling;
-    std::int32_t max_tokens = -1;
+    PromptWish wish;
+    std::string answer_so_far;  // the answer goes on where this ends; empty: it begins
+};
+
+// What became of a ChatRequest.
+struct Submitted {
+    std::int64_t request = -1;  // the engine's number
+    LeftOutTurns left_out;
 };
 
 struct AnswerStarted {
     Ticket ticket = 0;
     std::int64_t request = -1;  // the engine's own number, as in records and snapshots
     std::int64_t session = 0;
+    LeftOutTurns left_out;
 };
 
 struct AnswerText {
@@ -55,13 +81,35 @@ struct CountQuestion {
     std::int64_t serial = 0;
     std::vector<ChatMessage> messages;  // with the draft as the last one, where there is a draft
     std::string draft;
+    std::string system = {};               // for its share alone
+    std::vector<std::string> pieces = {};  // files beside the draft, each counted by itself
+    PromptWish wish;
 };
 
 struct CountAnswer {
     std::int64_t serial = 0;
-    std::int32_t total = 0;
+    std::int32_t total = 0;  // all of it, before anything is left out
     std::int32_t draft = 0;
+    std::int32_t system = 0;
+    std::vector<std::int32_t> pieces;
+    std::int32_t context = 0;  // what it has to stay below
+    // Where total does not fit: what would be left out; none where even that does not help.
+    std::optional<LeftOutTurns> cut;
     std::optional<Error> error;
+};
+
+// A conversation as a template renders it, for people who look at the template or change it.
+struct PreviewQuestion {
+    std::int64_t serial = 0;
+    std::vector<ChatMessage> messages;
+    PromptWish wish;
+};
+
+struct PreviewAnswer {
+    std::int64_t serial = 0;
+    std::string text;  // with the spellings of control tokens
+    std::int32_t tokens = 0;
+    std::optional<Error> error;  // parse errors name the line
 };
 
 struct EngineFigures {

@@ -32,8 +32,9 @@ class ListView : public QListView {
         QPainter painter(viewport());
         painter.setFont(current_theme().fonts.caption);
         painter.setPen(current_theme().text_second);
-        const QString text = property("searching").toBool()
-                                 ? tr("No chat has these words in its title.")
+        const QString text = property("looking").toBool() ? tr("Looking through the messages …")
+                             : property("searching").toBool()
+                                 ? tr("No chat has these words in its title or its messages.")
                                  : tr("Your chats will be listed here. They stay on this computer.");
         painter.drawText(viewport()->rect().adjusted(14, 10, -14, -10), Qt::TextWordWrap, text);
     }
@@ -58,6 +59,8 @@ QSize ChatListDelegate::sizeHint(const QStyleOptionViewItem& option, const QMode
     const int row =
         std::max(current_theme().metrics.row, QFontMetrics(current_theme().fonts.text).height() + 12);
     int height = row;
+    if (!index.data(ChatFilter::ExcerptRole).toString().isEmpty())
+        height += QFontMetrics(current_theme().fonts.caption).height();
     if (heads_group(index)) height += heading_height + (index.row() == 0 ? 0 : gap_above_heading);
     return {option.rect.width(), height};
 }
@@ -97,6 +100,15 @@ void ChatListDelegate::paint(QPainter* painter, const QStyleOptionViewItem& opti
         paint_sequence(*painter, box, colors_->color_of(id), theme.metrics.radius_block);
     }
     QRect text = row.adjusted(24, 0, -8, 0);
+    if (const QString excerpt = index.data(ChatFilter::ExcerptRole).toString(); !excerpt.isEmpty()) {
+        const QFontMetrics metrics(theme.fonts.caption);
+        const QRect line(text.left(), text.bottom() - metrics.height() - 4, text.width(), metrics.height());
+        painter->setFont(theme.fonts.caption);
+        painter->setPen(theme.text_second);
+        painter->drawText(line, Qt::AlignVCenter | Qt::AlignLeft,
+                          metrics.elidedText(excerpt, Qt::ElideRight, line.width()));
+        text.setBottom(line.top() + 3);
+    }
     if (index.data(ChatListModel::BusyRole).toBool()) {
         const QString busy = tr("writing");
         painter->setFont(theme.fonts.caption);
@@ -147,7 +159,7 @@ ChatList::ChatList(ChatListModel* model, SequenceColors* colors, QWidget* parent
     search_ = new QLineEdit(this);
     search_->setPlaceholderText(tr("Search chats"));
     search_->setAccessibleName(tr("Search chats"));
-    search_->setToolTip(tr("Words in the title (Ctrl+K)"));
+    search_->setToolTip(tr("Words in titles and messages (Ctrl+K)"));
     search_->setClearButtonEnabled(true);
     new_ = new QPushButton(tr("New"), this);
     new_->setToolTip(tr("New chat (Ctrl+N)"));
@@ -176,10 +188,17 @@ ChatList::ChatList(ChatListModel* model, SequenceColors* colors, QWidget* parent
 
     connect(search_, &QLineEdit::textChanged, this, [this](const QString& text) {
         view_->setProperty("searching", !text.trimmed().isEmpty());
+        view_->setProperty("looking", !text.trimmed().isEmpty());
         selecting_ = true;
         filter_->set_text(text);
         selecting_ = false;
         select(wanted_);
+        search_delay_.start();
+    });
+    search_delay_.setSingleShot(true);
+    search_delay_.setInterval(150);
+    connect(&search_delay_, &QTimer::timeout, this, [this] {
+        if (!filter_->words().isEmpty()) emit search_requested(filter_->words());
     });
     connect(new_, &QPushButton::clicked, this, &ChatList::new_requested);
     connect(view_->selectionModel(), &QItemSelectionModel::currentChanged, this,
@@ -196,11 +215,25 @@ ChatList::ChatList(ChatListModel* model, SequenceColors* colors, QWidget* parent
     connect(filter_, &QAbstractItemModel::rowsRemoved, this, relayout);
     connect(filter_, &QAbstractItemModel::rowsMoved, this, relayout);
     connect(filter_, &QAbstractItemModel::layoutChanged, this, relayout);
+    connect(filter_, &QAbstractItemModel::dataChanged, this,
+            [relayout](const QModelIndex&, const QModelIndex&, const QList<int>& roles) {
+                if (roles.contains(ChatFilter::ExcerptRole)) relayout();
+            });
     connect(filter_, &QAbstractItemModel::modelReset, this, [this] { select(wanted_); });
     connect(colors, &SequenceColors::assigned, this, [this] { view_->viewport()->update(); });
     connect(colors, &SequenceColors::released, this, [this] { view_->viewport()->update(); });
     connect(theme_signal(), &ThemeSignal::changed, this,
             [this] { static_cast<ListView*>(view_)->scheduleDelayedItemsLayout(); });
+}
+
+void ChatList::show_hits(const QStringList& words, const std::vector<ContentHit>& hits) {
+    if (words != filter_->words()) return;
+    view_->setProperty("looking", false);
+    selecting_ = true;
+    filter_->set_hits(words, hits);
+    selecting_ = false;
+    select(wanted_);
+    view_->viewport()->update();
 }
 
 void ChatList::select(qint64 id) {
@@ -220,7 +253,10 @@ void ChatList::select(qint64 id) {
 
 qint64 ChatList::selected() const { return wanted_; }
 
-qint64 ChatList::current() const { return view_->currentIndex().data(ChatListModel::IdRole).toLongLong(); }
+qint64 ChatList::current() const {
+    const QModelIndex index = view_->currentIndex();
+    return index.isValid() ? index.data(ChatListModel::IdRole).toLongLong() : 0;
+}
 
 void ChatList::show_menu(const QPoint& position) {
     const QModelIndex index = view_->indexAt(position);
@@ -231,6 +267,10 @@ void ChatList::show_menu(const QPoint& position) {
     menu.addAction(tr("Rename"), this, [this, index = QPersistentModelIndex(index)] { view_->edit(index); });
     menu.addAction(pinned ? tr("Unpin") : tr("Pin"), this,
                    [this, id, pinned] { emit pin_requested(id, !pinned); });
+    menu.addSeparator();
+    menu.addAction(tr("Export as Markdown…"), this, [this, id] { emit export_requested(id, true); });
+    menu.addAction(tr("Export as JSON…"), this, [this, id] { emit export_requested(id, false); });
+    menu.addAction(tr("Import…"), this, [this] { emit import_requested(); });
     menu.addSeparator();
     menu.addAction(tr("Delete"), this, [this, id] { emit remove_requested(id); });
     menu.exec(view_->viewport()->mapToGlobal(position));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QStyledItemDelegate>
+#include <QTimer>
 #include <QWidget>
 
 #include "ui/models/chat_list_model.h"
@@ -47,6 +48,10 @@ class ChatList : public QWidget {
     qint64 selected() const;
     QLineEdit* search() { return search_; }
     QListView* view() { return view_; }
+    // What the store found in the messages.
+    void show_hits(const QStringList& words, const std::vector<ContentHit>& hits);
+    // Of the row under the keyboard, else the chat that is shown.
+    qint64 current() const;
 
   signals:
     void chosen(qint64 id);
@@ -54,6 +59,10 @@ class ChatList : public QWidget {
     void rename_requested(qint64 id, const QString& title);
     void remove_requested(qint64 id);
     void pin_requested(qint64 id, bool pinned);
+    void export_requested(qint64 id, bool markdown);
+    void import_requested();
+    // Somebody looks for these words; answered with show_hits().
+    void search_requested(const QStringList& words);
 
   protected:
     bool eventFilter(QObject* object, QEvent* event) override;
@@ -61,7 +70,6 @@ class ChatList : public QWidget {
 
   private:
     void show_menu(const QPoint& position);
-    qint64 current() const;
 
     ChatListModel* model_;
     ChatFilter* filter_;
@@ -70,6 +78,7 @@ class ChatList : public QWidget {
     QListView* view_;
     qint64 wanted_ = 0;
     bool selecting_ = false;
+    QTimer search_delay_;
 };
 
 }  // namespace vitrine::ui

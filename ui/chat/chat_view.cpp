@@ -77,7 +77,9 @@ void ChatView::set_model(ChatModel* model) {
                     set_widths();
                 });
         connect(model_, &QAbstractItemModel::dataChanged, this,
-                [this](const QModelIndex& from, const QModelIndex& to) {
+                [this](const QModelIndex& from, const QModelIndex& to, const QList<int>& roles) {
+                    // Only a line between two messages: nothing is laid out anew.
+                    if (roles == QList<int>{ChatModel::UnseenRole}) return viewport()->update();
                     for (int i = from.row(); i <= to.row(); ++i) update_row(i);
                 });
         connect(model_, &QObject::destroyed, this, &ChatView::reload);

@@ -69,6 +69,7 @@ class ChatView : public QAbstractScrollArea {
 
   signals:
     void regenerate_requested(qint64 answer);
+    void continue_requested(qint64 answer);
     void edit_requested(qint64 user);
     void sibling_requested(qint64 message, int by);
     void following_changed(bool following);
@@ -112,6 +113,7 @@ class ChatView : public QAbstractScrollArea {
     void paint_paragraphs(QPainter& painter, const Row& row, int index, const QRectF& clip);
     void paint_footer(QPainter& painter, const Row& row);
     void paint_empty(QPainter& painter);
+    void paint_unseen(QPainter& painter, const QRectF& clip);
     void lay_actions(Row& row, int index);
     const Action* action_at(const QPointF& position) const;
     void run_action(const Action& action);

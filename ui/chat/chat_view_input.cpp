@@ -56,6 +56,7 @@ void ChatView::run_action(const Action& action) {
     switch (action.what) {
         case Action::Copy: copy_message(id); break;
         case Action::Regenerate: emit regenerate_requested(id); break;
+        case Action::Continue: emit continue_requested(id); break;
         case Action::Edit: emit edit_requested(id); break;
         case Action::Earlier: emit sibling_requested(id, -1); break;
         case Action::Later: emit sibling_requested(id, 1); break;
@@ -225,6 +226,8 @@ void ChatView::contextMenuEvent(QContextMenuEvent* event) {
     } else {
         menu.addAction(tr("Regenerate"), this, [this, id] { emit regenerate_requested(id); })
             ->setEnabled(idle);
+        menu.addAction(tr("Continue"), this, [this, id] { emit continue_requested(id); })
+            ->setEnabled(model_->can_continue(id));
     }
     menu.exec(event->globalPos());
 }
@@ -245,6 +248,7 @@ bool ChatView::event(QEvent* event) {
                 case Action::Regenerate:
                     text = tr("Write another answer; this one is kept beside it (Ctrl+R)");
                     break;
+                case Action::Continue: text = tr("Let this answer go on where it ended (Ctrl+G)"); break;
                 case Action::Edit: text = tr("Change this message; the old version is kept beside it"); break;
                 case Action::Earlier: text = tr("The version before"); break;
                 case Action::Later: text = tr("The version after"); break;

@@ -26,6 +26,29 @@ void ChatView::paintEvent(QPaintEvent* event) {
     const QRectF clip = QRectF(event->rect()).translated(0, offset());
     for (std::size_t i = row_at(clip.top()); i < rows_.size() && rows_[i]->y < clip.bottom(); ++i)
         paint_row(painter, *rows_[i], static_cast<int>(i), clip);
+    paint_unseen(painter, clip);
+}
+
+// Between the messages that the newest answer has not seen and those that it has.
+void ChatView::paint_unseen(QPainter& painter, const QRectF& clip) {
+    const auto unseen = static_cast<std::size_t>(model_ ? model_->unseen_rows() : 0);
+    if (unseen == 0 || unseen >= rows_.size()) return;
+    const Theme& theme = current_theme();
+    const QRectF gap(column_left(), rows_[unseen]->y - between, column_width(), between);
+    if (!gap.intersects(clip)) return;
+    const QString text = tr("not seen by the model: everything above this line");
+    const double width = QFontMetricsF(theme.fonts.caption).horizontalAdvance(text);
+    const double y = std::floor(gap.center().y()) + 0.5;
+    const double side = (gap.width() - width) / 2 - 12;
+    painter.setPen(theme.hairline);
+    if (side > 8) {
+        painter.drawLine(QPointF(gap.left(), y), QPointF(gap.left() + side, y));
+        painter.drawLine(QPointF(gap.right() - side, y), QPointF(gap.right(), y));
+    }
+    painter.setFont(theme.fonts.caption);
+    painter.setPen(theme.caution);
+    painter.drawText(gap.adjusted(0, -2, 0, 2), Qt::AlignCenter,
+                     QFontMetricsF(theme.fonts.caption).elidedText(text, Qt::ElideRight, gap.width()));
 }
 
 void ChatView::paint_empty(QPainter& painter) {
@@ -223,6 +246,7 @@ void ChatView::lay_actions(Row& row, int index) {
         add(Action::Copy, tr("Copy"), false);
     } else if (idle) {
         add(Action::Copy, tr("Copy"), last);
+        if (last && model_->can_continue(row.id)) add(Action::Continue, tr("Continue"), true);
         add(Action::Regenerate, tr("Regenerate"), last);
     }
     if (!row.branch.isEmpty()) {

@@ -75,11 +75,15 @@ Composer::Composer(QWidget* parent) : QFrame(parent) {
     setFocusProxy(edit_);
 
     connect(edit_, &ComposerEdit::send_requested, this, &Composer::send);
-    connect(edit_, &ComposerEdit::recall_requested, this, &Composer::recall_requested);
+    connect(edit_, &ComposerEdit::recall_requested, this, &Composer::recall);
     connect(edit_, &ComposerEdit::pasted_large, this,
             [this](const QString& text) { attach(tr("Pasted text"), text); });
     connect(edit_, &ComposerEdit::file_dropped, this, &Composer::attach_file);
     connect(edit_, &QPlainTextEdit::textChanged, this, [this] {
+        if (!recalling_) {
+            history_at_ = -1;
+            edit_->set_recalling(false);
+        }
         update_button();
         emit changed();
     });
@@ -129,7 +133,40 @@ void Composer::set_blocked(const QString& reason) {
     update_button();
 }
 
-void Composer::set_figures(int total, int draft, int context) { gauge_->set_figures(total, draft, context); }
+void Composer::set_figures(int total, int draft, int context, int system) {
+    gauge_->set_figures(total, draft, context, system);
+}
+
+QStringList Composer::pieces() const {
+    QStringList texts;
+    for (const Attached& a : attached_) texts << a.text;
+    return texts;
+}
+
+void Composer::set_piece_tokens(const std::vector<int>& tokens) {
+    // An answer to a question about other pieces: the next one is under way.
+    if (tokens.size() != attached_.size()) return;
+    bool changed = false;
+    for (std::size_t i = 0; i < tokens.size(); ++i)
+        changed = std::exchange(attached_[i].tokens, tokens[i]) != tokens[i] || changed;
+    if (changed) show_attached();
+}
+
+void Composer::recall(int by) {
+    if (history_at_ < 0) {
+        // What is attached would be gone when the walk comes back.
+        if (by > 0 || !history_source_ || !attached_.empty()) return;
+        history_ = history_source_();
+        present_ = edit_->toPlainText();
+    }
+    const qsizetype at = history_at_ - by;
+    if (at >= history_.size() || at < -1) return;
+    recalling_ = true;
+    set_text(at < 0 ? present_ : history_[at]);
+    recalling_ = false;
+    history_at_ = at;
+    edit_->set_recalling(at >= 0);
+}
 
 void Composer::set_settings_summary(const QString& summary) { settings_->setText(summary); }
 
@@ -197,11 +234,14 @@ void Composer::show_attached() {
     }
     int index = 0;
     for (const Attached& a : attached_) {
-        auto* chip = new QPushButton(
-            tr("%1 · %2  ×").arg(a.name.left(40), bytes_text(static_cast<std::uint64_t>(a.text.size()))),
-            attached_row_);
+        const QString size = bytes_text(static_cast<std::uint64_t>(a.text.size()));
+        const QString cost = a.tokens == 1  ? tr("1 token")
+                             : a.tokens > 0 ? tr("%1 tokens").arg(count_text(a.tokens))
+                                            : size;
+        auto* chip = new QPushButton(tr("%1 · %2  ×").arg(a.name.left(40), cost), attached_row_);
         chip->setProperty("role", "chip");
-        chip->setToolTip(tr("Sent along with the message. Click to remove it."));
+        chip->setAccessibleName(tr("Remove %1, %2").arg(a.name.left(40), cost));
+        chip->setToolTip(tr("%1, %2: sent along with the message. Click to remove it.").arg(size, cost));
         connect(chip, &QPushButton::clicked, this, [this, index] {
             attached_.erase(attached_.begin() + index);
             show_attached();

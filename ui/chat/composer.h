@@ -1,9 +1,12 @@
 // Where messages are written: text field, attached texts, context gauge, Send or Stop.
 #pragma once
 
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include <QFrame>
+#include <QStringList>
 
 class QHBoxLayout;
 class QPushButton;
@@ -31,7 +34,13 @@ class Composer : public QFrame {
     void set_answering(bool answering);
     // Why nothing can be sent now; empty: it can.
     void set_blocked(const QString& reason);
-    void set_figures(int total, int draft, int context);
+    void set_figures(int total, int draft, int context, int system = 0);
+    // What is attached, each by itself, and how many tokens each of them is.
+    QStringList pieces() const;
+    void set_piece_tokens(const std::vector<int>& tokens);
+    // Earlier messages, the newest first, that the arrow keys walk through; asked for when somebody begins
+    // to.
+    void set_history(std::function<QStringList()> history) { history_source_ = std::move(history); }
     void set_settings_summary(const QString& summary);
     // The message being edited, instead of a new one.
     void set_editing(bool editing);
@@ -54,7 +63,6 @@ class Composer : public QFrame {
     void changed();
     void settings_requested();
     void editing_cancelled();
-    void recall_requested();
     void model_dropped(const QString& path);
     void refused(const QString& why);  // a dropped file that cannot be attached
 
@@ -68,12 +76,14 @@ class Composer : public QFrame {
     struct Attached {
         QString name;
         QString text;
+        int tokens = -1;  // not counted yet
     };
     void attach(const QString& name, const QString& text);
 
     void show_attached();
     void update_button();
     void send();
+    void recall(int by);
 
     ComposerEdit* edit_;
     ContextGauge* gauge_;
@@ -87,6 +97,11 @@ class Composer : public QFrame {
     bool answering_ = false;
     bool editing_ = false;
     QString blocked_;
+    std::function<QStringList()> history_source_;
+    QStringList history_;
+    qsizetype history_at_ = -1;  // −1: nobody walks
+    QString present_;            // what was in the field before the walk
+    bool recalling_ = false;
 };
 
 }  // namespace vitrine::ui

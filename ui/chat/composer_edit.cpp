@@ -66,11 +66,19 @@ void ComposerEdit::keyPressEvent(QKeyEvent* event) {
         emit send_requested();
         return;
     }
-    if (event->key() == Qt::Key_Up && event->modifiers() == Qt::NoModifier && document()->isEmpty()) {
-        emit recall_requested();
+    const int by = event->key() == Qt::Key_Up ? -1 : event->key() == Qt::Key_Down ? 1 : 0;
+    if (by != 0 && (event->modifiers() & ~Qt::KeypadModifier) == Qt::NoModifier && at_edge(by)) {
+        emit recall_requested(by);
         return;
     }
     QPlainTextEdit::keyPressEvent(event);
+}
+
+bool ComposerEdit::at_edge(int by) const {
+    QTextCursor cursor = textCursor();
+    if (by < 0 && !recalling_ && cursor.position() != 0) return false;
+    if (by > 0 && !recalling_) return false;
+    return !cursor.movePosition(by < 0 ? QTextCursor::Up : QTextCursor::Down);
 }
 
 void ComposerEdit::inputMethodEvent(QInputMethodEvent* event) {

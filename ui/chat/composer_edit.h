@@ -15,12 +15,15 @@ class ComposerEdit : public QPlainTextEdit {
     explicit ComposerEdit(QWidget* parent = nullptr);
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override { return sizeHint(); }
+    // The text is one from the history that nobody has changed.
+    void set_recalling(bool recalling) { recalling_ = recalling; }
 
   signals:
     void send_requested();
     void pasted_large(const QString& text);
     void file_dropped(const QString& path);
-    void recall_requested();  // Up in an empty field
+    // Up (−1) in an empty field or at its beginning, and both arrows at the edges of a recalled text.
+    void recall_requested(int by);
 
   protected:
     void keyPressEvent(QKeyEvent* event) override;
@@ -31,8 +34,10 @@ class ComposerEdit : public QPlainTextEdit {
 
   private:
     void fit();
+    bool at_edge(int by) const;
     QString preedit_;  // what the input method has not committed yet
     int lines_ = 1;
+    bool recalling_ = false;
 };
 
 }  // namespace vitrine::ui

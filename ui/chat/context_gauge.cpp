@@ -22,19 +22,30 @@ constexpr double shortest_bar = 40;
 ContextGauge::ContextGauge(QWidget* parent) : QWidget(parent) {
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
     setAccessibleName(tr("Context"));
-    setToolTip(tr(
-        "Tokens of this conversation as the model gets it: system prompt, all turns, and the message being "
-        "written, counted with the model's own template and tokenizer."));
+    setToolTip(explanation());
     connect(theme_signal(), &ThemeSignal::changed, this, [this] { update(); });
 }
 
-void ContextGauge::set_figures(int total, int draft, int context) {
-    if (total == total_ && draft == draft_ && context == context_) return;
+void ContextGauge::set_figures(int total, int draft, int context, int system) {
+    if (total == total_ && draft == draft_ && context == context_ && system == system_) return;
+    system_ = system;
     total_ = total;
     draft_ = draft;
     context_ = context;
-    setAccessibleDescription(text());
+    QString parts = text();
+    if (total_ >= 0)
+        parts = tr("%1: system prompt %2, conversation %3, this message %4.")
+                    .arg(parts, count_text(system_), count_text(std::max(0, total_ - system_ - draft_)),
+                         count_text(draft_));
+    setAccessibleDescription(parts);
+    setToolTip(total_ < 0 ? explanation() : parts + u'\n' + explanation());
     update();
+}
+
+QString ContextGauge::explanation() {
+    return tr(
+        "Tokens of this conversation as the model gets it: system prompt, all turns with what the template "
+        "puts around them, and the message being written, counted with the model's own tokenizer.");
 }
 
 void ContextGauge::clear() { set_figures(-1, 0, 0); }
@@ -91,6 +102,10 @@ void ContextGauge::paint_bar(QPainter& painter, const QRectF& bar) const {
     // At least two pixels, so that "something" never looks like "nothing".
     const double filled = std::max(2.0, share * bar.width());
     painter.fillRect(QRectF(bar.left(), bar.top(), filled, bar.height()), full ? theme.bad : theme.accent);
+    if (system_ > 0 && !full) {
+        const double width = std::min(std::max(2.0, bar.width() * system_ / context_), filled);
+        painter.fillRect(QRectF(bar.left(), bar.top(), width, bar.height()), theme.text_second);
+    }
     if (draft > 0 && !full) {
         const double width = std::min(std::max(2.0, draft * bar.width()), filled);
         painter.fillRect(QRectF(bar.left() + filled - width, bar.top(), width, bar.height()),

@@ -10,8 +10,8 @@ class ContextGauge : public QWidget {
 
   public:
     explicit ContextGauge(QWidget* parent = nullptr);
-    // context 0: not known.
-    void set_figures(int total, int draft, int context);
+    // system and draft are parts of total, the rest is history. context 0: not known; total −1: not known.
+    void set_figures(int total, int draft, int context, int system = 0);
     void clear();
     bool overfull() const { return context_ > 0 && total_ >= context_; }
     QString text() const;
@@ -22,9 +22,11 @@ class ContextGauge : public QWidget {
     void paintEvent(QPaintEvent* event) override;
 
   private:
+    static QString explanation();
     void paint_bar(QPainter& painter, const QRectF& bar) const;
     int total_ = -1;
     int draft_ = 0;
+    int system_ = 0;
     int context_ = 0;
 };
 

@@ -131,14 +131,37 @@ QHash<int, QByteArray> ChatListModel::roleNames() const {
 }
 
 void ChatFilter::set_text(const QString& text) {
-    words_ = text.split(u' ', Qt::SkipEmptyParts);
+    const QStringList words = text.split(u' ', Qt::SkipEmptyParts);
+    if (words == words_) return;
+    words_ = words;
+    hits_.clear();
     invalidateFilter();
 }
 
+void ChatFilter::set_hits(const QStringList& words, const std::vector<ContentHit>& hits) {
+    if (words != words_) return;
+    hits_.clear();
+    for (const ContentHit& hit : hits) hits_.insert(hit.chat, hit);
+    invalidateFilter();
+    if (rowCount() > 0) emit dataChanged(index(0, 0), index(rowCount() - 1, 0), {ExcerptRole});
+}
+
+QVariant ChatFilter::data(const QModelIndex& index, int role) const {
+    if (role != ExcerptRole) return QSortFilterProxyModel::data(index, role);
+    const auto hit = hits_.constFind(index.data(ChatListModel::IdRole).toLongLong());
+    return hit == hits_.constEnd() ? QString() : hit->excerpt;
+}
+
 bool ChatFilter::filterAcceptsRow(int row, const QModelIndex& parent) const {
-    const QString title = sourceModel()->index(row, 0, parent).data().toString();
-    return std::all_of(words_.begin(), words_.end(),
-                       [&](const QString& word) { return title.contains(word, Qt::CaseInsensitive); });
+    const QModelIndex index = sourceModel()->index(row, 0, parent);
+    const QString title = index.data().toString();
+    const auto hit = hits_.constFind(index.data(ChatListModel::IdRole).toLongLong());
+    const quint64 in_messages = hit == hits_.constEnd() ? 0 : hit->words;
+    for (qsizetype w = 0; w < words_.size(); ++w) {
+        const bool found = w < ChatStore::most_search_words && (in_messages >> w & 1) != 0;
+        if (!found && !title.contains(words_[w], Qt::CaseInsensitive)) return false;
+    }
+    return true;
 }
 
 }  // namespace vitrine::ui

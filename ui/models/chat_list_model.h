@@ -6,9 +6,10 @@
 
 #include <QAbstractListModel>
 #include <QDate>
+#include <QHash>
 #include <QSortFilterProxyModel>
 
-#include "ui/models/message.h"
+#include "ui/models/chat_store.h"
 
 namespace vitrine::ui {
 
@@ -55,19 +56,26 @@ class ChatListModel : public QAbstractListModel {
     QDate today_ = QDate::currentDate();
 };
 
-// Chats whose title holds every word of the search text.
+// Chats that hold every word of the search text, in the title or in a message.
 class ChatFilter : public QSortFilterProxyModel {
     Q_OBJECT
 
   public:
     using QSortFilterProxyModel::QSortFilterProxyModel;
+    enum DataRole { ExcerptRole = ChatListModel::UpdatedRole + 1 };  // where a message holds a word
+
     void set_text(const QString& text);
+    const QStringList& words() const { return words_; }
+    // What the store found; ignored where it answers another search than the present one.
+    void set_hits(const QStringList& words, const std::vector<ContentHit>& hits);
+    QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
 
   protected:
     bool filterAcceptsRow(int row, const QModelIndex& parent) const override;
 
   private:
     QStringList words_;
+    QHash<qint64, ContentHit> hits_;
 };
 
 }  // namespace vitrine::ui

@@ -17,8 +17,12 @@ QStringList stats_parts(const Message& message) {
     if (s.tok_s > 0) parts << ChatModel::tr("%1 tok/s").arg(figure_text(s.tok_s));
     if (s.ttft > 0) parts << ChatModel::tr("TTFT %1").arg(duration_text(s.ttft));
     if (s.prompt_tokens > 0)
-        parts << ChatModel::tr("%1 of %2 prompt tokens cached")
-                     .arg(count_text(s.cached_tokens), count_text(s.prompt_tokens));
+        parts << ChatModel::tr("%1 prompt tokens from cache, %2 computed")
+                     .arg(count_text(s.cached_tokens), count_text(s.prompt_tokens - s.cached_tokens));
+    if (message.left_out.any())
+        parts << (message.left_out.messages == 1
+                      ? ChatModel::tr("without the oldest message")
+                      : ChatModel::tr("without the oldest %1 messages").arg(message.left_out.messages));
     switch (message.state) {
         case MessageState::Streaming: break;
         case MessageState::Stopped: parts << ChatModel::tr("stopped"); break;
@@ -68,7 +72,9 @@ void ChatModel::set_messages(std::vector<Message> messages) {
     beginResetModel();
     conversation_ = Conversation(std::move(messages), chat_.active_root);
     loaded_ = true;
+    unseen_ = 0;
     endResetModel();
+    update_unseen();
 }
 
 int ChatModel::rowCount(const QModelIndex& parent) const {
@@ -100,13 +106,37 @@ QVariant ChatModel::data(const QModelIndex& index, int role) const {
             const auto at = std::find(all.begin(), all.end(), m.id) - all.begin();
             return QStringLiteral("%1 / %2").arg(at + 1).arg(all.size());
         }
+        case UnseenRole: return index.row() < unseen_;
         default: return {};
     }
 }
 
+void ChatModel::update_unseen() {
+    int unseen = 0;
+    const auto& path = conversation_.path();
+    for (std::size_t i = path.size(); i-- > 0;) {
+        const Message& m = conversation_.at(path[i]);
+        if (m.role != Role::Assistant) continue;
+        unseen = std::min(m.left_out.messages, static_cast<int>(i));
+        break;
+    }
+    if (unseen == unseen_) return;
+    const int last = std::min(std::max(unseen, unseen_), rowCount()) - 1;
+    unseen_ = unseen;
+    if (last >= 0) emit dataChanged(index(0), index(last), {UnseenRole});
+}
+
+void ChatModel::set_left_out(qint64 answer, const LeftOut& left_out) {
+    if (!conversation_.contains(answer) || conversation_.at(answer).left_out == left_out) return;
+    conversation_.edit(answer).left_out = left_out;
+    const int row = row_of(answer);
+    if (row >= 0) emit dataChanged(index(row), index(row), {StatsRole});
+    update_unseen();
+}
+
 QHash<int, QByteArray> ChatModel::roleNames() const {
-    return {{TextRole, "text"},   {RoleRole, "role"},   {StateRole, "state"},  {IdRole, "id"},
-            {ErrorRole, "error"}, {StatsRole, "stats"}, {BranchRole, "branch"}};
+    return {{TextRole, "text"},   {RoleRole, "role"},   {StateRole, "state"},   {IdRole, "id"},
+            {ErrorRole, "error"}, {StatsRole, "stats"}, {BranchRole, "branch"}, {UnseenRole, "unseen"}};
 }
 
 template <class Change>
@@ -134,6 +164,7 @@ void ChatModel::reshape(Change&& change) {
     }
     // Branch counters of the rows that stay may have changed.
     if (same > 0) emit dataChanged(index(0), index(first - 1), {BranchRole});
+    update_unseen();
 }
 
 void ChatModel::insert(Message message) {
@@ -194,6 +225,27 @@ ChatModel::Begun ChatModel::regenerate(qint64 answer, const QString& model) {
     return begun;
 }
 
+bool ChatModel::can_continue(qint64 answer) const {
+    if (answer == 0 || conversation_.leaf() != answer) return false;
+    const Message& m = conversation_.at(answer);
+    return m.role == Role::Assistant && m.state != MessageState::Streaming && !m.text.isEmpty() &&
+           m.stats.finish != QLatin1String("stop");
+}
+
+ChatModel::Begun ChatModel::resume(qint64 answer) {
+    if (!can_continue(answer)) return {};
+    Message& m = conversation_.edit(answer);
+    Begun begun{0, answer, true, m.state, m.stats, m.error};
+    m.state = MessageState::Streaming;
+    m.error.clear();
+    ++streaming_;
+    const int row = row_of(answer);
+    emit dataChanged(index(row), index(row));
+    emit message_changed(m);
+    touch();
+    return begun;
+}
+
 ChatModel::Begun ChatModel::edit(qint64 user, const QString& text, const QString& model) {
     if (!conversation_.contains(user) || conversation_.at(user).role != Role::User) return {};
     Message changed = make_message(chat_.id, conversation_.at(user).parent, Role::User, text);
@@ -236,6 +288,7 @@ void ChatModel::finish(qint64 answer, MessageState state, const MessageStats& st
 }
 
 void ChatModel::withdraw(const Begun& begun) {
+    if (begun.resumed) return finish(begun.answer, begun.state, begun.stats, begun.error);
     for (const qint64 id : {begun.answer, begun.user}) {
         if (id == 0 || !conversation_.contains(id)) continue;
         if (conversation_.at(id).state == MessageState::Streaming) streaming_ = std::max(0, streaming_ - 1);

@@ -22,6 +22,7 @@ class ChatModel : public QAbstractListModel {
         ErrorRole,
         StatsRole,   // one line for people
         BranchRole,  // "2 / 3", empty without siblings
+        UnseenRole,  // bool: the newest answer on the path was written without it (see LeftOut)
     };
 
     explicit ChatModel(Chat chat, QObject* parent = nullptr);
@@ -44,22 +45,34 @@ class ChatModel : public QAbstractListModel {
     const Message& message(int row) const;
     int row_of(qint64 id) const { return conversation_.row_of(id); }
     const Conversation& conversation() const { return conversation_; }
+    // How many of the first messages the newest answer on the path has not seen.
+    int unseen_rows() const { return unseen_; }
     bool streaming() const { return streaming_ > 0; }
 
     struct Begun {
         qint64 user = 0;  // 0: an answer alone
         qint64 answer = 0;
+        bool resumed = false;
+        MessageState state = MessageState::Complete;  // of a resumed answer, before
+        MessageStats stats = {};
+        QString error = {};
     };
     Begun add_turn(const QString& text, const QString& model);
     // A further answer beside this one. 0 where `answer` is none.
     Begun regenerate(qint64 answer, const QString& model);
+    // The same answer goes on where it ended. 0 where can_continue() is false.
+    Begun resume(qint64 answer);
+    // The last answer on the path, with a text, that did not come to an end by itself.
+    bool can_continue(qint64 answer) const;
     // A further version of this message of the user, with an answer of its own.
     Begun edit(qint64 user, const QString& text, const QString& model);
     void append(qint64 answer, const QString& text, int tokens);
     // Tokens per second so far, while it is being written.
     void set_speed(qint64 answer, double tok_s);
     void finish(qint64 answer, MessageState state, const MessageStats& stats, const QString& error = {});
-    // The engine refused before the first token: as if it had not been sent.
+    void set_left_out(qint64 answer, const LeftOut& left_out);
+    // The engine refused before the first token: as if it had not been sent. An answer that was to go on is
+    // as before.
     void withdraw(const Begun& begun);
     // The message `by` places after this one among its siblings is shown; false at the ends.
     bool choose_sibling(qint64 id, int by);
@@ -80,12 +93,14 @@ class ChatModel : public QAbstractListModel {
     template <class Change>
     void reshape(Change&& change);
     void touch();
+    void update_unseen();
     void store_parent_of(qint64 id);
 
     Chat chat_;
     Conversation conversation_;
     bool loaded_ = false;
     int streaming_ = 0;
+    int unseen_ = 0;  // rows from the first one, as the last answer on the path has it
 };
 
 // "118 tokens · 104 tok/s · TTFT 41 ms · 31 of 58 prompt tokens from cache · end of turn", parts apart.

@@ -1,5 +1,6 @@
 #include "ui/models/chat_store.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include <QCoreApplication>
@@ -7,10 +8,13 @@
 #include <QDir>
 #include <QFile>
 #include <QFileInfo>
+#include <QJsonDocument>
+#include <QJsonObject>
 #include <QLockFile>
 #include <QSqlDatabase>
 #include <QSqlError>
 #include <QSqlQuery>
+#include <QSqlRecord>
 #include <QVariant>
 
 namespace vitrine::ui {
@@ -18,7 +22,8 @@ namespace {
 
 QString tr(const char* text) { return QCoreApplication::translate("ChatStore", text); }
 
-constexpr int schema_version = 1;
+// 2: messages.extra
+constexpr int schema_version = 2;
 constexpr auto driver = "QSQLITE";
 
 QString next_connection() {
@@ -48,6 +53,22 @@ MessageState state_from(const QString& name) {
          {MessageState::Streaming, MessageState::Stopped, MessageState::Interrupted, MessageState::Failed})
         if (state_name(s) == name) return s;
     return MessageState::Complete;
+}
+
+// Rare figures, in JSON: they need no column each.
+QString extra_of(const Message& m) {
+    QJsonObject o;
+    if (m.left_out.any())
+        o.insert(QLatin1String("left_out"), QJsonObject{{"turns", m.left_out.turns},
+                                                        {"messages", m.left_out.messages},
+                                                        {"tokens", m.left_out.tokens}});
+    return QString::fromUtf8(QJsonDocument(o).toJson(QJsonDocument::Compact));
+}
+
+LeftOut left_out_from(const QString& extra) {
+    const QJsonObject o = QJsonDocument::fromJson(extra.toUtf8()).object().value("left_out").toObject();
+    return {std::max(0, o.value("turns").toInt()), std::max(0, o.value("messages").toInt()),
+            std::max(0, o.value("tokens").toInt())};
 }
 
 }  // namespace
@@ -119,12 +140,15 @@ bool ChatStore::prepare_schema() {
                 .arg(schema_version);
         return false;
     }
-    if (version == schema_version) {
+    if (version > 0) {
         // Also finds files in which somebody else has put tables of these names.
         const bool ours = run(QStringLiteral("SELECT id, title, settings, draft FROM chats LIMIT 1")) &&
                           run(QStringLiteral("SELECT id, parent, content, state FROM messages LIMIT 1"));
         damaged_ = damaged_ || !ours;
-        return ours;
+        if (!ours || version == schema_version) return ours;
+        // A file of an earlier version gets what is new in this one; nothing in it is touched.
+        return run(QStringLiteral("ALTER TABLE messages ADD COLUMN extra TEXT NOT NULL DEFAULT '{}'")) &&
+               run(QStringLiteral("PRAGMA user_version=%1").arg(schema_version));
     }
     return run(QStringLiteral(
                "CREATE TABLE IF NOT EXISTS chats(id INTEGER PRIMARY KEY, title TEXT NOT NULL DEFAULT '', "
@@ -139,7 +163,8 @@ bool ChatStore::prepare_schema() {
                "error TEXT NOT NULL DEFAULT '', model TEXT NOT NULL DEFAULT '', created INTEGER NOT NULL, "
                "prompt_tokens INTEGER NOT NULL DEFAULT 0, cached_tokens INTEGER NOT NULL DEFAULT 0, "
                "tokens INTEGER NOT NULL DEFAULT 0, tok_s REAL NOT NULL DEFAULT 0, "
-               "ttft REAL NOT NULL DEFAULT 0, finish TEXT NOT NULL DEFAULT '')")) &&
+               "ttft REAL NOT NULL DEFAULT 0, finish TEXT NOT NULL DEFAULT '', "
+               "extra TEXT NOT NULL DEFAULT '{}')")) &&
            run(QStringLiteral("CREATE INDEX IF NOT EXISTS messages_of_chat ON messages(chat)")) &&
            run(QStringLiteral("PRAGMA user_version=%1").arg(schema_version));
 }
@@ -229,9 +254,14 @@ std::vector<Message> ChatStore::messages(qint64 chat) {
     std::vector<Message> all;
     QSqlQuery query(database());
     query.setForwardOnly(true);
-    query.prepare(QStringLiteral(
-        "SELECT id, parent, active_child, role, state, content, error, model, created, "
-        "prompt_tokens, cached_tokens, tokens, tok_s, ttft, finish FROM messages WHERE chat=?"));
+    // A file that can only be read may be of an earlier version.
+    const QString extra = database().record(QStringLiteral("messages")).contains(QStringLiteral("extra"))
+                              ? QStringLiteral("extra")
+                              : QStringLiteral("'{}'");
+    query.prepare(QStringLiteral("SELECT id, parent, active_child, role, state, content, error, model, "
+                                 "created, prompt_tokens, cached_tokens, tokens, tok_s, ttft, finish, %1 "
+                                 "FROM messages WHERE chat=?")
+                      .arg(extra));
     query.addBindValue(chat);
     if (!query.exec()) {
         last_error_ = query.lastError().text();
@@ -255,6 +285,7 @@ std::vector<Message> ChatStore::messages(qint64 chat) {
         m.stats.tok_s = query.value(12).toDouble();
         m.stats.ttft = query.value(13).toDouble();
         m.stats.finish = query.value(14).toString();
+        m.left_out = left_out_from(query.value(15).toString());
         all.push_back(std::move(m));
     }
     return all;
@@ -296,19 +327,21 @@ bool ChatStore::save(const Message& m) {
     query.prepare(QStringLiteral(
         "INSERT INTO messages(id, chat, parent, active_child, role, state, content, error, model, created, "
         "prompt_tokens, "
-        "cached_tokens, tokens, tok_s, ttft, finish) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(id) "
+        "cached_tokens, tokens, tok_s, ttft, finish, extra) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON "
+        "CONFLICT(id) "
         "DO UPDATE SET "
         "active_child=excluded.active_child, state=excluded.state, content=excluded.content, "
         "error=excluded.error, "
         "model=excluded.model, prompt_tokens=excluded.prompt_tokens, cached_tokens=excluded.cached_tokens, "
-        "tokens=excluded.tokens, tok_s=excluded.tok_s, ttft=excluded.ttft, finish=excluded.finish"));
+        "tokens=excluded.tokens, tok_s=excluded.tok_s, ttft=excluded.ttft, finish=excluded.finish, "
+        "extra=excluded.extra"));
     for (const QVariant& value :
          {QVariant(m.id), QVariant(m.chat), QVariant(m.parent), QVariant(m.active_child),
           QVariant(m.role == Role::User ? QStringLiteral("user") : QStringLiteral("assistant")),
           QVariant(state_name(m.state)), QVariant(text(m.text)), QVariant(text(m.error)),
           QVariant(text(m.model)), QVariant(m.created), QVariant(m.stats.prompt_tokens),
           QVariant(m.stats.cached_tokens), QVariant(m.stats.tokens), QVariant(m.stats.tok_s),
-          QVariant(m.stats.ttft), QVariant(text(m.stats.finish))})
+          QVariant(m.stats.ttft), QVariant(text(m.stats.finish)), QVariant(extra_of(m))})
         query.addBindValue(value);
     return exec(query, last_error_);
 }
@@ -319,6 +352,42 @@ bool ChatStore::remove_message(qint64 id) {
     query.prepare(QStringLiteral("DELETE FROM messages WHERE id=?"));
     query.addBindValue(id);
     return exec(query, last_error_);
+}
+
+std::vector<ContentHit> ChatStore::search(const QStringList& words, const std::function<bool()>& stop) {
+    std::vector<ContentHit> hits;
+    const auto count = std::min<qsizetype>(words.size(), most_search_words);
+    if (count == 0) return hits;
+    QSqlQuery query(database());
+    query.setForwardOnly(true);
+    // In Qt and not in SQLite, whose LIKE knows upper and lower case of ASCII alone.
+    if (!query.exec(QStringLiteral("SELECT chat, content FROM messages ORDER BY chat, id"))) {
+        last_error_ = query.lastError().text();
+        return hits;
+    }
+    while (query.next()) {
+        if (stop && stop()) return {};
+        const QString content = query.value(1).toString();
+        quint64 found = 0;
+        qsizetype first = -1;
+        for (qsizetype w = 0; w < count; ++w) {
+            const qsizetype at = content.indexOf(words[w], 0, Qt::CaseInsensitive);
+            if (at < 0) continue;
+            found |= quint64{1} << w;
+            if (first < 0) first = at;
+        }
+        if (found == 0) continue;
+        const qint64 chat = query.value(0).toLongLong();
+        if (hits.empty() || hits.back().chat != chat) hits.push_back({chat, 0, {}});
+        ContentHit& hit = hits.back();
+        if ((found & ~hit.words) != 0 && hit.excerpt.isEmpty()) {
+            const qsizetype begin = std::max<qsizetype>(0, first - 24);
+            hit.excerpt =
+                (begin > 0 ? QStringLiteral("…") : QString()) + content.mid(begin, 120).simplified();
+        }
+        hit.words |= found;
+    }
+    return hits;
 }
 
 bool ChatStore::purge_deleted_before(qint64 time) {

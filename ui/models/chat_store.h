@@ -5,10 +5,12 @@
 // chats go on in memory. A write is an idempotent "this is how it is now", so it can be repeated.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include <QString>
+#include <QStringList>
 
 #include "ui/models/message.h"
 
@@ -17,8 +19,17 @@ class QSqlDatabase;
 
 namespace vitrine::ui {
 
+// A chat in whose messages some of the words of a search occur.
+struct ContentHit {
+    qint64 chat = 0;
+    quint64 words = 0;  // bit i: word i
+    QString excerpt;    // around the first of them, one line
+};
+
 class ChatStore {
   public:
+    static constexpr int most_search_words = 64;  // further ones are not looked for
+
     enum class Mode {
         Disk,
         ReadOnly,  // what is there can be read; new things stay in memory of the caller
@@ -45,6 +56,9 @@ class ChatStore {
     bool save(const Chat& chat);
     bool save(const Message& message);
     bool remove_message(qint64 id);
+    // Chats with at least one of the words in a message on any branch, whatever the case of the letters.
+    // Reads all messages; ends early, with nothing, where `stop` says so.
+    std::vector<ContentHit> search(const QStringList& words, const std::function<bool()>& stop = {});
     // For good, messages included.
     bool purge_deleted_before(qint64 time);
 

@@ -39,6 +39,14 @@ const Message& Conversation::at(qint64 id) const {
     return known == messages_.constEnd() ? none : *known;
 }
 
+std::vector<Message> Conversation::all() const {
+    std::vector<Message> out;
+    out.reserve(static_cast<std::size_t>(messages_.size()));
+    for (const Message& message : messages_) out.push_back(message);
+    std::sort(out.begin(), out.end(), [](const Message& a, const Message& b) { return a.id < b.id; });
+    return out;
+}
+
 Message& Conversation::edit(qint64 id) { return messages_[id]; }
 
 int Conversation::row_of(qint64 id) const {

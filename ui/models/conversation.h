@@ -20,6 +20,8 @@ class Conversation {
     bool contains(qint64 id) const { return messages_.contains(id); }
     // Only for ids that it contains.
     const Message& at(qint64 id) const;
+    // All of the tree, in the order in which they were made.
+    std::vector<Message> all() const;
     Message& edit(qint64 id);
     int row_of(qint64 id) const;  // −1: not on the path
     qint64 leaf() const { return path_.empty() ? 0 : path_.back(); }

@@ -26,6 +26,8 @@ qint64 new_id() {
 }
 
 QByteArray ChatSettings::to_json() const {
+    QJsonObject switches_json;
+    for (auto it = switches.begin(); it != switches.end(); ++it) switches_json.insert(it.key(), it.value());
     const QJsonObject o{{"system", system},
                         {"temperature", temperature},
                         {"top_k", top_k},
@@ -35,6 +37,10 @@ QByteArray ChatSettings::to_json() const {
                         {"random_seed", random_seed},
                         {"seed", QString::number(seed)},  // 64 bits do not fit a JSON number
                         {"max_tokens", max_tokens},
+                        {"context", context},
+                        {"cut_oldest", cut_oldest},
+                        {"template", own_template},
+                        {"switches", switches_json},
                         {"merge_turns", merge_turns},
                         {"system_in_first_turn", system_in_first_turn}};
     return QJsonDocument(o).toJson(QJsonDocument::Compact);
@@ -55,6 +61,12 @@ ChatSettings ChatSettings::from_json(const QByteArray& json) {
     if (ok) s.seed = seed;
     s.max_tokens = static_cast<int>(number_or(o, "max_tokens", s.max_tokens, -1, 1e7));
     if (s.max_tokens == 0) s.max_tokens = ChatSettings{}.max_tokens;
+    s.context = static_cast<int>(number_or(o, "context", s.context, 0, 1e7));
+    s.cut_oldest = o.value("cut_oldest").toBool();
+    s.own_template = o.value("template").toString();
+    const QJsonObject switches = o.value("switches").toObject();
+    for (auto it = switches.begin(); it != switches.end(); ++it)
+        if (it.value().isBool()) s.switches.insert(it.key(), it.value().toBool());
     s.merge_turns = o.value("merge_turns").toBool();
     s.system_in_first_turn = o.value("system_in_first_turn").toBool();
     return s;

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include <QMap>
 #include <QMetaType>
 #include <QString>
 
@@ -29,6 +30,16 @@ struct MessageStats {
     double tok_s = 0;       // after the first token; 0: unknown
     double ttft = 0;        // seconds; 0: unknown
     QString finish;         // "stop", "length", "context", "cancelled", "error"
+    bool operator==(const MessageStats&) const = default;
+};
+
+// What of the conversation an answer has not seen, because the context was too small for all of it.
+struct LeftOut {
+    int turns = 0;     // a message of the user and its answer count as one
+    int messages = 0;  // the oldest so many of the path
+    int tokens = 0;
+    bool any() const { return messages > 0; }
+    bool operator==(const LeftOut&) const = default;
 };
 
 // A node of the tree of a chat. Regenerating or editing makes a sibling, nothing is erased by it.
@@ -44,6 +55,7 @@ struct Message {
     QString model;       // answers: who wrote it
     qint64 created = 0;  // milliseconds since 1970
     MessageStats stats;
+    LeftOut left_out;  // answers
 };
 
 // What a chat sends along with its messages.
@@ -57,6 +69,10 @@ struct ChatSettings {
     bool random_seed = true;
     quint64 seed = 1;
     int max_tokens = 1024;              // −1: until the context is full
+    int context = 0;                    // most tokens of this conversation; 0: as many as the engine holds
+    bool cut_oldest = false;            // where it does not fit: leave out the oldest turns, or refuse
+    QString own_template;               // replaces the model's; empty: the model's
+    QMap<QString, bool> switches;       // variables of the template that somebody set: "enable_thinking"
     bool merge_turns = false;           // neighbours of one role are sent as one message
     bool system_in_first_turn = false;  // for templates that refuse the role "system"
 

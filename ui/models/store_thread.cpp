@@ -60,6 +60,9 @@ class StoreThread::Side : public QObject {
         messages_.remove(id);
         store_.remove_message(id);
     }
+    std::vector<ContentHit> search(const QStringList& words, const std::function<bool()>& stop) {
+        return store_.search(words, stop);
+    }
     void limit(int pages) { store_.limit_pages(pages > 0 ? pages : 1 << 30); }
     void try_again() {
         for (auto it = chats_.begin(); it != chats_.end();) {
@@ -97,6 +100,7 @@ StoreThread::StoreThread(const QString& folder, QObject* parent)
     : QObject(parent), side_(new Side(this, folder)) {
     qRegisterMetaType<std::vector<Chat>>();
     qRegisterMetaType<std::vector<Message>>();
+    qRegisterMetaType<std::vector<ContentHit>>();
     thread_.setObjectName(QStringLiteral("store"));
     side_->moveToThread(&thread_);
     connect(&thread_, &QThread::finished, side_, &QObject::deleteLater);
@@ -104,6 +108,7 @@ StoreThread::StoreThread(const QString& folder, QObject* parent)
 }
 
 StoreThread::~StoreThread() {
+    ++searches_;  // one that runs ends
     post([side = side_] { side->try_again(); });
     flush();
     thread_.quit();
@@ -128,6 +133,15 @@ void StoreThread::save(const Message& message) {
 }
 void StoreThread::remove_message(qint64 id) {
     post([side = side_, id] { side->remove(id); });
+}
+void StoreThread::search(const QStringList& words) {
+    const int mine = ++searches_;
+    post([this, side = side_, words, mine] {
+        const auto outdated = [this, mine] { return searches_ != mine; };
+        if (outdated()) return;
+        const auto hits = side->search(words, outdated);
+        if (!outdated()) emit found(words, hits);
+    });
 }
 void StoreThread::limit_pages(int pages) {
     post([side = side_, pages] { side->limit(pages); });

@@ -4,6 +4,7 @@
 // message) and tried again every few seconds; the window is told once, and once more when it works again.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -27,6 +28,8 @@ class StoreThread : public QObject {
     void save(const Chat& chat);
     void save(const Message& message);
     void remove_message(qint64 id);
+    // Only the newest search is answered: found() follows.
+    void search(const QStringList& words);
     // Returns when everything handed over so far is written: for the end of the program and for tests.
     void flush();
     // Tests: as if the disk were full; 0 takes it back.
@@ -37,6 +40,7 @@ class StoreThread : public QObject {
   signals:
     void opened(const std::vector<vitrine::ui::Chat>& chats, bool on_disk);
     void messages_loaded(qint64 chat, const std::vector<vitrine::ui::Message>& messages);
+    void found(const QStringList& words, const std::vector<vitrine::ui::ContentHit>& hits);
     void notice(const QString& text);
 
   private:
@@ -44,6 +48,7 @@ class StoreThread : public QObject {
     void post(std::function<void()> run);
     QThread thread_;
     Side* side_;
+    std::atomic<int> searches_{0};
 };
 
 }  // namespace vitrine::ui

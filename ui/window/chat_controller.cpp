@@ -25,6 +25,30 @@ SamplingParams to_sampling(const ChatSettings& s) {
     return p;
 }
 
+PromptWish to_wish(const ChatSettings& s) {
+    PromptWish wish;
+    wish.own_template = s.own_template.toStdString();
+    for (auto it = s.switches.begin(); it != s.switches.end(); ++it)
+        wish.switches.emplace_back(it.key().toStdString(), it.value());
+    wish.context = s.context;
+    wish.max_tokens = s.max_tokens;
+    wish.cut_oldest = s.cut_oldest;
+    return wish;
+}
+
+// What is to be kept of an answer that goes on: the figures of its first part count on.
+MessageStats stats_of(const AnswerFinished& finished, const ChatModel::Begun& begun, int tokens_shown) {
+    const RequestStats& s = finished.stats;
+    MessageStats stats;
+    stats.prompt_tokens = s.prompt_tokens;
+    stats.cached_tokens = s.cached_tokens;
+    stats.tokens = std::max(tokens_shown, begun.stats.tokens + s.generated_tokens);
+    stats.tok_s = s.decode_tok_s();
+    stats.ttft = begun.resumed && begun.stats.ttft > 0 ? begun.stats.ttft : s.ttft_seconds;
+    stats.finish = QString::fromLatin1(name_of(finished.reason));
+    return stats;
+}
+
 }  // namespace
 
 ChatController::ChatController(EngineWorker* worker, StoreThread* store, QObject* parent)
@@ -32,6 +56,17 @@ ChatController::ChatController(EngineWorker* worker, StoreThread* store, QObject
     connect(worker_, &EngineWorker::answer_started, this, [this](qint64, qint64 request, qint64 session) {
         sessions_.insert(request, session);
         emit request_started(request, session);
+    });
+    connect(worker_, &EngineWorker::turns_left_out, this, [this](qint64 ticket, const LeftOutTurns& turns) {
+        const auto known = answers_.find(ticket);
+        if (known == answers_.end()) return;
+        const auto model = models_.find(known->second.chat);
+        if (model != models_.end())
+            model->second->set_left_out(known->second.begun.answer,
+                                        {turns.turns, turns.messages, turns.tokens});
+    });
+    connect(worker_, &EngineWorker::template_previewed, this, [this](const PreviewAnswer& answer) {
+        if (answer.serial == preview_serial_) emit previewed(preview_chat_, answer);
     });
     connect(worker_, &EngineWorker::answer_text, this, &ChatController::on_text);
     connect(worker_, &EngineWorker::answer_finished, this, &ChatController::on_finished);
@@ -132,6 +167,13 @@ void ChatController::edit(qint64 id, qint64 user, const QString& text) {
     if (begun.answer != 0) ask(model, begun, text);
 }
 
+void ChatController::resume(qint64 id, qint64 answer) {
+    ChatModel* model = chat(id);
+    if (model == nullptr || answering(id)) return;
+    const ChatModel::Begun begun = model->resume(answer);
+    if (begun.answer != 0) ask(model, begun, {});
+}
+
 void ChatController::ask(ChatModel* model, const ChatModel::Begun& begun, const QString& text) {
     const ChatSettings& settings = model->chat().settings;
     Answer answer;
@@ -143,7 +185,8 @@ void ChatController::ask(ChatModel* model, const ChatModel::Begun& begun, const 
     request.session = answer.chat;
     request.messages = to_messages(answer.turns);
     request.sampling = to_sampling(settings);
-    request.max_tokens = settings.max_tokens;
+    request.wish = to_wish(settings);
+    if (begun.resumed) request.answer_so_far = model->conversation().at(begun.answer).text.toStdString();
     const qint64 id = answer.chat;
     answers_.emplace(worker_->submit(std::move(request)), std::move(answer));
     if (!autosave_.isActive()) autosave_.start(autosave_ms);
@@ -194,13 +237,8 @@ void ChatController::on_finished(const AnswerFinished& finished) {
             emit answer_ended(answer.chat, finished);
             return;
         }
-        MessageStats stats = model->conversation().at(answer.begun.answer).stats;
-        stats.prompt_tokens = finished.stats.prompt_tokens;
-        stats.cached_tokens = finished.stats.cached_tokens;
-        stats.tokens = std::max(stats.tokens, finished.stats.generated_tokens);
-        stats.tok_s = finished.stats.decode_tok_s();
-        stats.ttft = finished.stats.ttft_seconds;
-        stats.finish = QString::fromLatin1(name_of(finished.reason));
+        const MessageStats stats =
+            stats_of(finished, answer.begun, model->conversation().at(answer.begun.answer).stats.tokens);
         const MessageState state = cancelled                                 ? MessageState::Stopped
                                    : finished.reason == FinishReason::Failed ? MessageState::Failed
                                                                              : MessageState::Complete;
@@ -246,10 +284,49 @@ void ChatController::undo_remove(qint64 id) {
     emit titles_changed();
 }
 
-void ChatController::count(qint64 id, const QString& draft) {
+std::optional<ExportedChat> ChatController::exported(qint64 id) {
+    const ChatModel* model = chat(id);
+    if (model == nullptr || !model->loaded()) return std::nullopt;
+    return ExportedChat{model->chat(), model->conversation().all()};
+}
+
+qint64 ChatController::add_imported(std::vector<ExportedChat> chats) {
+    qint64 newest = 0;
+    for (ExportedChat& imported : chats) {
+        const Chat& chat = imported.chat;
+        chats_[chat.id] = chat;
+        store_->save(chat);
+        for (const Message& message : imported.messages) store_->save(message);
+        list_.put(chat);
+        newest = chat.id;
+        auto model = std::make_unique<ChatModel>(chat);
+        model->set_messages(std::move(imported.messages));
+        adopt(std::move(model));
+    }
+    if (newest != 0) emit titles_changed();
+    return newest;
+}
+
+void ChatController::preview(qint64 id, const QString& draft, const ChatSettings& settings) {
+    const ChatModel* model = chat(id);
+    if (model == nullptr) return;
+    PreviewQuestion question;
+    question.serial = ++preview_serial_;
+    question.messages = to_messages(model->prompt_with_draft(draft));
+    question.wish = to_wish(settings);
+    preview_chat_ = id;
+    worker_->preview_template(std::move(question));
+}
+
+void ChatController::count(qint64 id, const QString& draft, const QStringList& pieces) {
     ChatModel* model = chat(id);
     if (model == nullptr) return;
     CountQuestion question;
+    question.wish = to_wish(model->chat().settings);
+    question.system = model->chat().settings.system.trimmed().isEmpty()
+                          ? std::string()
+                          : model->chat().settings.system.toStdString();
+    for (const QString& piece : pieces) question.pieces.push_back(piece.toStdString());
     question.serial = ++count_serial_;
     const auto turns = model->prompt_with_draft(draft);
     // A conversation without a turn is nothing a template has to accept.

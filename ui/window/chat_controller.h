@@ -12,6 +12,7 @@
 #include <QTimer>
 
 #include "ui/bridge/engine_worker.h"
+#include "ui/models/chat_export.h"
 #include "ui/models/chat_list_model.h"
 #include "ui/models/chat_model.h"
 #include "ui/models/store_thread.h"
@@ -37,6 +38,8 @@ class ChatController : public QObject {
     void send(qint64 chat, const QString& text);
     void regenerate(qint64 chat, qint64 answer);
     void edit(qint64 chat, qint64 user, const QString& text);
+    // The answer goes on where it was stopped, interrupted or at its limit.
+    void resume(qint64 chat, qint64 answer);
     void stop(qint64 chat);
     bool answering(qint64 chat) const;
     bool answering() const { return !answers_.empty(); }
@@ -47,8 +50,16 @@ class ChatController : public QObject {
     void remove(qint64 chat);
     void undo_remove(qint64 chat);
 
+    // The chat with its messages, once they are there; nullopt before.
+    std::optional<ExportedChat> exported(qint64 chat);
+    // Puts chats that were read from a file among the others. The newest one's id; 0: none.
+    qint64 add_imported(std::vector<ExportedChat> chats);
+    // Renders the chat with a template and switches that are being tried; previewed() follows.
+    void preview(qint64 chat, const QString& draft, const ChatSettings& settings);
+
     // Counts the conversation with `draft`; counted() follows.
-    void count(qint64 chat, const QString& draft);
+    // pieces: parts of the draft that are counted by themselves as well.
+    void count(qint64 chat, const QString& draft, const QStringList& pieces = {});
     void set_model(const ModelInfo& info) { model_name_ = info.name; }
     // Everything that is not on disk yet is handed to the store. At the end of the program answers that run
     // are stopped first.
@@ -69,6 +80,7 @@ class ChatController : public QObject {
     void answer_ended(qint64 chat, const vitrine::ui::AnswerFinished& finished);
     void first_text(qint64 chat);
     void counted(qint64 chat, const vitrine::ui::CountAnswer& answer);
+    void previewed(qint64 chat, const vitrine::ui::PreviewAnswer& answer);
     void titles_changed();
     void live_changed(const std::vector<qint64>& live);
     void request_started(qint64 request, qint64 chat);
@@ -106,6 +118,8 @@ class ChatController : public QObject {
     QString model_name_;
     std::int64_t count_serial_ = 0;
     qint64 count_chat_ = 0;
+    std::int64_t preview_serial_ = 0;
+    qint64 preview_chat_ = 0;
 };
 
 }  // namespace vitrine::ui

@@ -50,6 +50,9 @@ class MainWindow : public QMainWindow {
     void show_chat(qint64 id);
     qint64 start_chat();
     void set_theme(ThemeChoice choice);
+    // Without a dialog; what happened is said in the chat.
+    void write_export(qint64 chat, const QString& path, bool markdown);
+    void import_file(const QString& path);
 
   signals:
     void model_ready();
@@ -66,19 +69,31 @@ class MainWindow : public QMainWindow {
     void build();
     void connect_parts();
     void apply_theme();
+    void update_visibility();
+    void on_records(const std::vector<Record>& records);
+    void show_notices();
+    void fit_docks();
+    void show_steps();
+    void run_slowly(int per_second);
+    // main_window_chats.cpp
     void update_empty_text();
     void update_composer();
     void keep_draft();
     void ask_count();
-    void update_visibility();
-    void on_not_sent(qint64 chat, const QString& text, const Error& error, const std::vector<Turn>& turns);
     void on_counted(qint64 chat, const CountAnswer& answer);
-    void on_records(const std::vector<Record>& records);
-    void show_notices();
-    void show_steps();
-    void run_slowly(int per_second);
+    void announce_overflow(const CountAnswer& answer, int context);
+    void set_cut_oldest(bool cut);
+    void on_not_sent(qint64 chat, const QString& text, const Error& error, const std::vector<Turn>& turns);
     void remove_chat(qint64 id);
+    void begin_edit(qint64 message);
     void leave_edit();
+    void choose_version(qint64 message, int by);
+    void step_version(int by);
+    QStringList earlier_messages() const;
+    // main_window_files.cpp
+    void connect_files();
+    void export_chat(qint64 id, bool markdown);
+    void import_chats();
     // main_window_actions.cpp
     void build_actions();
     QAction* add_action(QMenu* menu, const QString& text, const QKeySequence& keys,

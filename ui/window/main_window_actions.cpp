@@ -75,12 +75,34 @@ void MainWindow::build_actions() {
             if (model->message(row).role == Role::Assistant)
                 return page_->view()->copy_message(model->message(row).id);
     });
+    add_action(chat, tr("Continue the last answer"), QKeySequence(tr("Ctrl+G")), [this] {
+        if (const ChatModel* model = controller_.chat(current_))
+            controller_.resume(current_, model->conversation().leaf());
+    });
+    add_action(chat, tr("Edit the last message"), QKeySequence(tr("Ctrl+E")), [this] {
+        const ChatModel* model = controller_.chat(current_);
+        for (int row = model ? model->rowCount() - 1 : -1; row >= 0; --row)
+            if (model->message(row).role == Role::User) return begin_edit(model->message(row).id);
+    });
+    add_action(chat, tr("Version before"), QKeySequence(tr("Alt+Left")), [this] { step_version(-1); });
+    add_action(chat, tr("Version after"), QKeySequence(tr("Alt+Right")), [this] { step_version(1); });
+    chat->addSeparator();
+    add_action(chat, tr("Pin or unpin"), QKeySequence(tr("Ctrl+D")), [this] {
+        if (const Chat* shown = controller_.list()->find(current_))
+            controller_.set_pinned(current_, !shown->pinned);
+    });
     add_action(chat, tr("Rename"), QKeySequence(Qt::Key_F2), [this] {
         if (const QModelIndex index = chat_list_->view()->currentIndex(); index.isValid())
             chat_list_->view()->edit(index);
     });
     add_action(chat, tr("Delete"), QKeySequence(tr("Ctrl+Shift+Backspace")),
                [this] { remove_chat(current_); });
+    chat->addSeparator();
+    add_action(chat, tr("Export as Markdown…"), QKeySequence(tr("Ctrl+S")),
+               [this] { export_chat(current_, true); });
+    add_action(chat, tr("Export as JSON…"), QKeySequence(tr("Ctrl+Shift+S")),
+               [this] { export_chat(current_, false); });
+    add_action(chat, tr("Import…"), QKeySequence(tr("Ctrl+I")), [this] { import_chats(); });
     chat->addSeparator();
     add_action(chat, tr("Chat before"), QKeySequence(tr("Ctrl+PgUp")), [this] { step_chat(-1); });
     add_action(chat, tr("Chat after"), QKeySequence(tr("Ctrl+PgDown")), [this] { step_chat(1); });

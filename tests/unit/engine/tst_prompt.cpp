@@ -1,4 +1,6 @@
 // Conversations that do not fit: refused, or cut by whole turns, as was chosen (CTX-02).
+#include <algorithm>
+
 #include "core/engine/prompt.h"
 #include "tests/unit/engine/engine_bench.h"
 
@@ -42,6 +44,39 @@ class TestPrompt : public QObject {
             QVERIFY(fitted.ok());
             QCOMPARE(static_cast<std::int32_t>(fitted->ids.size()), length);
             QCOMPARE(fitted->dropped_turns, 0);
+        }
+    }
+
+    void an_answer_that_goes_on_stands_behind_the_generation_prompt() {
+        const auto messages = conversation(2);
+        PromptOptions options;
+        const auto begun = render_prompt(*model_, messages, options);
+        QVERIFY(begun.ok());
+        // Spellings of control tokens in it stay text (TOK-07).
+        const std::string marker(model_->tokenizer().bytes(*model_->tokenizer().vocabulary().eos));
+        options.answer_so_far = "So far " + marker;
+        const auto goes_on = render_prompt(*model_, messages, options);
+        QVERIFY(goes_on.ok());
+        QCOMPARE(goes_on->text, begun->text + options.answer_so_far);
+        const auto before = build_prompt(*model_, messages, {});
+        const auto ids = build_prompt(*model_, messages, options);
+        QVERIFY(ids.ok() && ids->size() > before->size());
+        QCOMPARE(text_of(*ids), text_of(*before) + options.answer_so_far);
+        QCOMPARE(std::count(ids->begin(), ids->end(), *model_->tokenizer().vocabulary().eos),
+                 std::count(before->begin(), before->end(), *model_->tokenizer().vocabulary().eos));
+    }
+
+    void a_template_of_the_callers_own_is_rendered() {
+        const auto own = ChatTemplate::parse(
+            "{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}{{ 'T' if enable_thinking else 'F' }}");
+        QVERIFY(own.ok());
+        PromptOptions options;
+        options.own_template = own->get();
+        for (const bool on : {true, false}) {
+            options.extra["enable_thinking"] = on;
+            const auto text = render_prompt(*model_, conversation(1), options);
+            QVERIFY(text.ok());
+            QCOMPARE(text->text, std::string("system:SYSTEM;user:question 0;") + (on ? "T" : "F"));
         }
     }
 
