@@ -51,7 +51,16 @@ int run_chat(const ChatOptions& options) {
         return 2;
     }
     const bool typed = isatty(STDIN_FILENO) != 0;
+    auto draft = open_draft(options.draft, opened->model);
+    if (!draft.ok()) {
+        note(draft.error().message);
+        return 2;
+    }
     Chat chat(opened->model, options, typed, isatty(STDOUT_FILENO) != 0);
+    if (const Status set = chat.set_draft(std::move(draft).value()); !set.ok()) {
+        note(set.error().message);
+        return 2;
+    }
     if (options.engine.trace) {
         if (const Status made = chat.open_trace(*options.engine.trace); !made.ok()) {
             note(made.error().message);
@@ -70,6 +79,7 @@ Chat::Chat(std::shared_ptr<Model> model, const ChatOptions& options, bool typed,
       typed_(typed),
       terminal_(terminal) {
     sampling_.seed = options.sampler.seed_or_fresh();
+    speculation_ = options.draft.speculation();
     overflow_ = options.overflow == "cut" ? Overflow::Cut : Overflow::Refuse;
     if (options.system) system_ = to_valid_utf8(*options.system);
     start_afresh();
@@ -163,6 +173,7 @@ void Chat::answer() {
         // Each message draws from a stream of its own, and the same conversation from the same ones.
         request.sampling.stream += messages_.size() << 20;
         request.max_tokens = max_tokens_;
+        request.speculation = speculation_;
         request.session = session_;
         request.cancel = std::make_shared<std::atomic<bool>>(false);
         const auto cancel = request.cancel;

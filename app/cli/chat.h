@@ -17,6 +17,7 @@ struct ChatOptions {
     ModelOptions model;
     EngineFlags engine;
     SamplerFlags sampler;
+    DraftFlags draft;
     std::optional<std::string> system;
     std::int32_t max_tokens = -1;
     std::string overflow = "refuse";
@@ -32,6 +33,7 @@ int run_chat(const ChatOptions& options);
 class Chat {
   public:
     Chat(std::shared_ptr<Model> model, const ChatOptions& options, bool typed, bool terminal);
+    Status set_draft(std::shared_ptr<Model> draft) { return runner_.set_draft(std::move(draft)); }
     Status open_trace(const std::string& path) { return recorder_.open_trace(path, *model_); }
 
     // Serves lines until the end of input, /quit or two presses of Ctrl+C. Exit status.
@@ -60,6 +62,7 @@ class Chat {
     std::vector<ChatMessage> messages_;
     std::optional<std::string> system_;
     SamplingParams sampling_;
+    Speculation speculation_;
     std::int32_t max_tokens_;
     bool typed_;     // a person types
     bool terminal_;  // standard output is a terminal

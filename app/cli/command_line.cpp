@@ -122,6 +122,21 @@ void add_engine(CLI::App& app, EngineFlags& flags) {
                 "Most tokens of a sequence, prompt and answer (default: what the model was trained for)");
 }
 
+void add_draft(CLI::App& app, DraftFlags& flags) {
+    app.add_option(
+           "--draft", flags.draft,
+           "Speculative decoding: lookup (what followed when the text last ended like this), model (a "
+           "small model with the same vocabulary), auto (what pays, as measured while it runs) or off")
+        ->check(CLI::IsMember({"off", "lookup", "model", "auto"}))
+        ->type_name("KIND")
+        ->capture_default_str();
+    app.add_option("--draft-model", flags.draft_model,
+                   "The model that drafts (default: the embedded one); implies --draft model")
+        ->type_name("PATH");
+    add_integer(app, "--draft-tokens", flags.draft_tokens, 1, kLongestDraft,
+                "Tokens proposed at a time, 1 to 16 (4); with auto the most");
+}
+
 void add_trace(CLI::App& app, EngineFlags& flags) {
     app.add_option(
            "--trace", flags.trace,
@@ -205,6 +220,7 @@ CLI::App* add_chat(CLI::App& app, ChatOptions& options) {
     add_sampler(*chat, options.sampler);
     add_overflow(*chat, options.overflow);
     add_engine(*chat, options.engine);
+    add_draft(*chat, options.draft);
     add_trace(*chat, options.engine);
     return chat;
 }
@@ -287,6 +303,7 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
     run->add_flag("--ignore-eog", options.ignore_eog, "Go on where the model would end");
     add_overflow(*run, options.overflow);
     add_engine(*run, options.engine);
+    add_draft(*run, options.draft);
     add_trace(*run, options.engine);
     run->add_flag("--json", options.json, "One JSON object with the answer, why it ended, and timings");
     return run;

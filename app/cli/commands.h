@@ -13,6 +13,7 @@ struct RunOptions {
     ModelOptions model;
     EngineFlags engine;
     SamplerFlags sampler;
+    DraftFlags draft;
     std::optional<std::string> prompt;  // none: standard input
     std::optional<std::string> system;
     std::int32_t max_tokens = -1;  // −1: until the context is full

@@ -7,6 +7,7 @@
 #include "app/cli/output.h"
 #include "app/common/model_location.h"
 #include "core/io/printable.h"
+#include "core/spec/vocabulary_match.h"
 
 namespace vitrine::cli {
 
@@ -89,6 +90,48 @@ Status add_logit_bias(std::string_view text, SamplingParams& params) {
     }
     params.logit_bias.emplace_back(TokenId(static_cast<std::int32_t>(id)), bias);
     return {};
+}
+
+Speculation DraftFlags::speculation() const {
+    Speculation s;
+    s.length = draft_tokens;
+    s.drafting = draft == "lookup"                 ? Drafting::Lookup
+                 : draft == "auto"                 ? Drafting::Auto
+                 : draft == "model" || draft_model ? Drafting::Model
+                                                   : Drafting::Off;
+    return s;
+}
+
+Result<std::shared_ptr<Model>> open_draft(const DraftFlags& flags, const std::shared_ptr<Model>& model) {
+    const Drafting drafting = flags.speculation().drafting;
+    if (drafting == Drafting::Off || drafting == Drafting::Lookup) return std::shared_ptr<Model>();
+    std::filesystem::path path;
+    if (flags.draft_model) {
+        path = *flags.draft_model;
+    } else if (const auto embedded = embedded_model()) {
+        path = *embedded;
+    } else if (drafting == Drafting::Auto) {
+        return std::shared_ptr<Model>();
+    } else {
+        return Error{ErrorKind::NotFound,
+                     "The small model that belongs to the program, which drafts where no other is named, is "
+                     "missing. Name a draft model with --draft-model."};
+    }
+    LoadOptions load;
+    load.beside = model;
+    auto draft = Model::load(path, load);
+    if (draft.ok()) {
+        const Status fits =
+            same_vocabulary(model->tokenizer().vocabulary(), (*draft)->tokenizer().vocabulary());
+        if (fits.ok()) {
+            note("Draft model: " + display_path(path));
+            return std::move(draft).value();
+        }
+        if (flags.draft_model || drafting != Drafting::Auto) return fits.error();
+        note("No draft model: the embedded one has another vocabulary. Tokens are looked up only.");
+        return std::shared_ptr<Model>();
+    }
+    return draft.error();
 }
 
 std::string memory_sentence(const ModelFacts& facts, const EngineFlags& flags) {

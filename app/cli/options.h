@@ -45,6 +45,16 @@ struct EngineFlags {
     EngineOptions engine_options() const;
 };
 
+struct DraftFlags {
+    std::string draft = "off";               // off, lookup, model, auto
+    std::optional<std::string> draft_model;  // none: the embedded one, where it has the model's vocabulary
+    std::int32_t draft_tokens = 4;
+
+    bool wanted() const { return draft != "off" || draft_model; }
+    // A file that is named wants to be used.
+    Speculation speculation() const;
+};
+
 struct SamplerFlags {
     SamplingParams params;
     std::optional<std::uint64_t> seed;
@@ -66,6 +76,10 @@ struct OpenedModel {
 // Before weights are read, `planned` learns what the file holds and needs.
 Result<OpenedModel> open_model(const ModelOptions& options, bool vocabulary_only = false,
                                const std::function<void(const ModelFacts&)>& planned = {});
+
+// The draft model that the flags ask for, on the device of `model`; null where none is asked for, or where
+// "auto" finds none that fits. What comes of it goes to standard error.
+Result<std::shared_ptr<Model>> open_draft(const DraftFlags& flags, const std::shared_ptr<Model>& model);
 
 // "Context 8192 tokens, KV cache up to 180 MiB (F16), weights 94 MiB.": what an engine would take.
 std::string memory_sentence(const ModelFacts& facts, const EngineFlags& flags);

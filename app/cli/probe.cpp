@@ -60,9 +60,9 @@ Probe::Reply Probe::dispatch(std::string_view line) {
     if (!model_->has_weights())
         return Error{ErrorKind::Unsupported,
                      "\"" + op + "\" needs the weights, and probe was started with --vocab-only."};
-    if (!request.is_null_or_absent("speculate"))
-        return Error{ErrorKind::Unsupported,
-                     "\"speculate\" is not supported by this version: leave it out or null."};
+    if ((op == "logits" || op == "score") && !request.is_null_or_absent("speculate"))
+        return Error{ErrorKind::InvalidArgument,
+                     "\"speculate\" is for greedy and sample: " + op + " generates nothing."};
     if (op == "logits") return logits(request);
     if (op == "greedy") return greedy(request);
     if (op == "score") return score(request);

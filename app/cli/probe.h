@@ -47,6 +47,8 @@ class Probe {
     Reply score(const Fields& request);
     Reply sample(const Fields& request);
 
+    // The "speculate" member; loads the draft model that it names, unless it is the one in use.
+    Result<Speculation> speculate(const Fields& request);
     Result<std::vector<TokenId>> sequence(const Fields& request) const;
     Result<TrustedText> rendered(const Fields& request) const;
     std::int32_t vocabulary() const { return model_->tokenizer().size(); }
@@ -55,6 +57,7 @@ class Probe {
     std::shared_ptr<Model> model_;
     EngineFlags flags_;
     Runner runner_;
+    std::string draft_path_;  // of the draft model in use
 };
 
 // The "sampler" member of a request.

@@ -7,6 +7,7 @@
 #include "app/cli/probe.h"
 #include "app/cli/rows.h"
 #include "app/cli/scoring.h"
+#include "core/spec/vocabulary_match.h"
 
 namespace vitrine::cli {
 
@@ -108,18 +109,43 @@ Probe::Reply Probe::logits(const Fields& request) {
     return reply;
 }
 
+Result<Speculation> Probe::speculate(const Fields& request) {
+    Speculation speculation;
+    if (request.is_null_or_absent("speculate")) return speculation;
+    VITRINE_TRY(const OrderedJson member, request.object_or_empty("speculate"));
+    const Fields fields(member, "\"speculate\"");
+    VITRINE_CHECK(fields.only({"drafter", "k"}));
+    VITRINE_TRY(const std::string drafter, fields.text("drafter"));
+    VITRINE_TRY(const std::int64_t k, fields.integer("k", 1, kLongestDraft, 4));
+    speculation.length = static_cast<std::int32_t>(k);
+    speculation.drafting = drafter == "lookup" ? Drafting::Lookup : Drafting::Model;
+    if (drafter == "lookup" || (drafter == draft_path_ && !drafter.empty())) return speculation;
+    LoadOptions load;
+    load.beside = model_;
+    VITRINE_TRY(auto draft, Model::load(drafter, load));
+    VITRINE_CHECK(same_vocabulary(model_->tokenizer().vocabulary(), draft->tokenizer().vocabulary()));
+    VITRINE_CHECK(runner_.set_draft(std::move(draft)));
+    draft_path_ = drafter;
+    return speculation;
+}
+
 Probe::Reply Probe::greedy(const Fields& request) {
     VITRINE_TRY(std::vector<TokenId> ids, sequence(request));
     VITRINE_TRY(const std::int64_t n, request.integer("n", 0, int32_most));
     VITRINE_TRY(const bool ignore_eog, request.flag("ignore_eog", false));
     VITRINE_TRY(const std::int64_t beside, request.integer("beside", 0, most_beside, 0));
+    VITRINE_TRY(const Speculation speculation, speculate(request));
     const auto limit = static_cast<std::int32_t>(n);
 
     OrderedJson gap = OrderedJson::array();
     std::optional<Error> failed;
     std::vector<Request> batch(1);
-    for (std::int32_t i = 0; i < beside; ++i) batch.push_back(companion(ids, i, rows(), limit));
+    for (std::int32_t i = 0; i < beside; ++i) {
+        batch.push_back(companion(ids, i, rows(), limit));
+        if (i % 2 == 0) batch.back().speculation = speculation;
+    }
     Request& main = batch.front();
+    main.speculation = speculation;
     main.prompt = std::move(ids);
     main.max_tokens = limit;
     main.vocabulary = rows();
@@ -201,6 +227,7 @@ Probe::Reply Probe::sample(const Fields& request) {
     VITRINE_TRY(const std::int64_t draws, request.integer("draws", 0, most_draws, 1));
     VITRINE_TRY(const std::uint64_t seed, request.seed("seed", 0));
     VITRINE_TRY(const bool ignore_eog, request.flag("ignore_eog", false));
+    VITRINE_TRY(const Speculation speculation, speculate(request));
     VITRINE_TRY(const OrderedJson sampler, request.object_or_empty("sampler"));
     VITRINE_TRY(const SamplingParams params, read_sampler(sampler, rows()));
     const std::int64_t room =
@@ -218,6 +245,7 @@ Probe::Reply Probe::sample(const Fields& request) {
         some.max_tokens = static_cast<std::int32_t>(n);
         some.ignore_eog = ignore_eog;
         some.vocabulary = rows();
+        some.speculation = speculation;
         some.sampling = params;
         some.sampling.seed = seed;
         some.sampling.stream = static_cast<std::uint64_t>(first);

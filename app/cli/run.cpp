@@ -106,6 +106,7 @@ Request make_request(const RunOptions& options, std::vector<TokenId> ids) {
     request.sampling = options.sampler.params;
     request.sampling.seed = options.sampler.seed_or_fresh();
     request.max_tokens = options.max_tokens;
+    request.speculation = options.draft.speculation();
     request.n = options.n;
     request.candidates = options.json ? options.candidates : 0;
     request.stop = options.stop;
@@ -127,7 +128,8 @@ void show_all(const std::vector<Outcome>& outcomes, std::size_t shown, bool term
 }
 
 // Exit status; the model is open and the prompt known.
-int answer(const RunOptions& options, const std::shared_ptr<Model>& model, FittedPrompt prompt) {
+int answer(const RunOptions& options, const std::shared_ptr<Model>& model,
+           const std::shared_ptr<Model>& draft, FittedPrompt prompt) {
     Recorder recorder;
     if (options.engine.trace) {
         if (const Status made = recorder.open_trace(*options.engine.trace, *model); !made.ok()) {
@@ -144,6 +146,10 @@ int answer(const RunOptions& options, const std::shared_ptr<Model>& model, Fitte
 
     Interrupts interrupts;
     Runner runner(model, options.engine.engine_options(), &recorder);
+    if (const Status set = runner.set_draft(draft); !set.ok()) {
+        note(set.error().message);
+        return 2;
+    }
     const bool terminal = isatty(STDOUT_FILENO) != 0;
     const bool streams = !options.json && options.n == 1;
     Heard heard;
@@ -202,7 +208,12 @@ int run_run(const RunOptions& options) {
         note(prompt.error().message);
         return 1;
     }
-    return answer(options, opened->model, std::move(prompt).value());
+    const auto draft = open_draft(options.draft, opened->model);
+    if (!draft.ok()) {
+        note(draft.error().message);
+        return 2;
+    }
+    return answer(options, opened->model, *draft, std::move(prompt).value());
 }
 
 }  // namespace vitrine::cli

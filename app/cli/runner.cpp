@@ -67,9 +67,18 @@ class Ignore : public EngineListener {
 Runner::Runner(std::shared_ptr<Model> model, EngineOptions options, Recorder* recorder)
     : model_(std::move(model)), options_(options), recorder_(recorder) {}
 
-void Runner::adopt(std::unique_ptr<Engine> engine) {
+Status Runner::adopt(std::unique_ptr<Engine> engine) {
+    if (draft_) VITRINE_CHECK(engine->set_draft(draft_));
     engine_ = std::move(engine);
     if (recorder_) recorder_->attach(*engine_);
+    return {};
+}
+
+Status Runner::set_draft(std::shared_ptr<Model> draft) {
+    if (draft == draft_) return {};
+    if (engine_) VITRINE_CHECK(engine_->set_draft(draft));
+    draft_ = std::move(draft);
+    return {};
 }
 
 bool Runner::step(EngineListener& listener) {
@@ -98,7 +107,7 @@ Status Runner::reserve_context() {
     EngineOptions options = options_;
     options.blocks = 0;
     VITRINE_TRY(auto made, Engine::make(model_, options));
-    adopt(std::move(made));
+    VITRINE_CHECK(adopt(std::move(made)));
     whole_context_ = true;
     return {};
 }
@@ -128,12 +137,10 @@ Status Runner::reserve(std::int64_t tokens, std::int32_t sequences) {
     for (const std::int64_t blocks : {ample, wanted, own}) {
         options.blocks = static_cast<std::int32_t>(std::min<std::int64_t>(blocks, INT32_MAX));
         auto made = Engine::make(model_, options);
-        if (made.ok()) {
-            adopt(std::move(made).value());
-            return {};
-        }
-        if (!first) first = made.error();
-        if (made.error().kind != ErrorKind::OutOfMemory) break;
+        const Status adopted = made.ok() ? adopt(std::move(made).value()) : Status(made.error());
+        if (adopted.ok()) return {};
+        if (!first) first = adopted.error();
+        if (adopted.error().kind != ErrorKind::OutOfMemory) break;
     }
     return *first;
 }

@@ -43,6 +43,8 @@ class Runner {
     Status reserve(std::int64_t tokens, std::int32_t sequences);
     // An engine with room for one whole context, less where memory is short.
     Status reserve_context();
+    // Drafts for the requests that ask for it, on this engine and those that follow; null: none.
+    Status set_draft(std::shared_ptr<Model> draft);
     Engine& engine() { return *engine_; }
     const Model& model() const { return *model_; }
     // Called with each token of the needed requests as it comes; may be empty.
@@ -55,9 +57,10 @@ class Runner {
     std::uint64_t bytes_of_block() const;
     void drain();
     bool step(EngineListener& listener);
-    void adopt(std::unique_ptr<Engine> engine);
+    Status adopt(std::unique_ptr<Engine> engine);
 
     std::shared_ptr<Model> model_;
+    std::shared_ptr<Model> draft_;
     EngineOptions options_;
     std::unique_ptr<Engine> engine_;
     Recorder* recorder_;

@@ -19,6 +19,7 @@ Result<RequestId> Engine::submit(Request request) {
             return invalid_request("Token id " + std::to_string(id.value) +
                                    " is outside the vocabulary (0 to " + std::to_string(vocab - 1) + ").");
     VITRINE_CHECK(validate(request.sampling, vocab));
+    VITRINE_CHECK(validate(request.speculation));
     if (request.n < 1 || request.n > 4096)
         return invalid_request("A request can have 1 to 4096 answers, not " + std::to_string(request.n) +
                                ".");
@@ -74,6 +75,16 @@ Result<RequestId> Engine::submit(Request request) {
         e.live.emplace(id, std::move(l));
     }
     return RequestId{request_id};
+}
+
+Status Engine::set_draft(std::shared_ptr<Model> draft) { return impl_->set_draft(std::move(draft)); }
+const std::shared_ptr<Model>& Engine::draft() const { return impl_->draft_model; }
+
+Status Engine::set_speculation(RequestId request, const Speculation& speculation) {
+    VITRINE_CHECK(validate(speculation));
+    for (auto& [id, l] : impl_->live)
+        if (l->request_id == request.value) l->request.speculation = speculation;
+    return {};
 }
 
 bool Engine::step(EngineListener& listener) { return impl_->step(listener); }

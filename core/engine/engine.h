@@ -20,6 +20,8 @@
 #include "core/engine/snapshot.h"
 #include "core/sample/params.h"
 #include "core/sample/sampler.h"
+#include "core/spec/speculation.h"
+#include "core/telemetry/records.h"
 #include "core/telemetry/ring.h"
 
 namespace vitrine {
@@ -70,11 +72,15 @@ struct Request {
     // memory is needed or the session's next request takes over), so that its block table can be shown.
     std::int64_t session = 0;
     std::shared_ptr<std::atomic<bool>> cancel;  // written by the caller, only read here; may be null
+    // Who proposes tokens that are then verified several at a time. Answers are what they would be without:
+    // the same where the most probable token is taken or tokens are looked up, else equally distributed.
+    Speculation speculation;
     // Called for every prompt position from `logits_from` on with that row of logits, in order; the
     // request generates nothing then if max_tokens is 0.
     std::function<void(std::int32_t position, std::span<const float> logits)> on_logits;
     std::int32_t logits_from = 0;
-    // Called with each row that a token of the first answer is sampled from, before sampling.
+    // Called with each row that a token of the first answer is sampled from, before sampling. Rows behind a
+    // refused proposal are not among them.
     std::function<void(std::span<const float> logits)> on_sample_logits;
 };
 
@@ -103,6 +109,7 @@ struct TokenEvent {
     float log_probability = 0;
     std::int32_t rank = 0;
     std::vector<Candidate> candidates;
+    TokenOrigin origin = TokenOrigin::Sampled;
 };
 
 // Once for each answer.
@@ -126,8 +133,9 @@ struct MemoryPlan {
     std::uint64_t weights = 0;
     std::uint64_t kv = 0;
     std::uint64_t workspace = 0;
-    std::uint64_t free = 0;  // on the device, before the KV pool was made; 0: not known
-    EngineOptions options;   // with the defaults filled in, so that all fits
+    std::uint64_t draft = 0;  // weights, KV and workspace of the draft model, where there is one
+    std::uint64_t free = 0;   // on the device, before the KV pool was made; 0: not known
+    EngineOptions options;    // with the defaults filled in, so that all fits
 };
 
 // Rows of an iteration that keep a device busy without making others wait for long: 256, on a GPU 2048.
@@ -156,6 +164,15 @@ class Engine {
     bool idle() const;  // nothing waiting, nothing running
     // Ends the requests whose cancel flag is set, without an iteration: nobody else moves.
     void drop_cancelled(EngineListener& listener);
+
+    // The model that drafts where a request asks for it, for all requests; null: none. Between steps, also
+    // while answers run. It may be on another device. InvalidArgument with the first difference where its
+    // vocabulary is another; OutOfMemory where its KV beside the blocks of the pool does not fit. The one
+    // before stays then.
+    Status set_draft(std::shared_ptr<Model> draft);
+    const std::shared_ptr<Model>& draft() const;
+    // Of a request that runs; nothing happens where it has ended. InvalidArgument for a length out of range.
+    Status set_speculation(RequestId request, const Speculation& speculation);
 
     // Forgets what a conversation holds; with drop_cache its blocks also leave the prefix cache.
     void release_session(std::int64_t session, bool drop_cache = false);

@@ -19,6 +19,8 @@ const char* name_of(FinishReason reason) {
 
 void Engine::Impl::on_change(const KvChange& change) {
     story.add(change);
+    if (drafter && (change.kind == KvChangeKind::Allocate || change.kind == KvChangeKind::Copy))
+        drafter->forget(change.block);
     if (change.owner.valid() && change.kind != KvChangeKind::Free)
         last_owner[static_cast<std::size_t>(change.block.value)] = change.owner.value;
     BlockEvent event = BlockEvent::Allocate;
@@ -62,6 +64,7 @@ void Engine::Impl::finish(Live& l, FinishReason reason, EngineListener& listener
                       l.sequence.phase == SequencePhase::Running;
     if (keep) {
         take_over_session(l);
+        scheduler.settle(l.sequence);
         scheduler.hold(l.sequence);
     } else {
         scheduler.remove(l.sequence);
@@ -123,6 +126,11 @@ void Engine::Impl::deliver(const StepPlan& plan, EngineListener& listener) {
     for (std::size_t i = 0; i < plan.items.size(); ++i) {
         const StepItem& item = plan.items[i];
         Live& l = live_of(*item.sequence);
+        if (item.drafts > 0) {
+            verify_drafts(item, l, output, listener);
+            output += static_cast<std::size_t>(item.outputs);
+            continue;
+        }
         const std::int32_t end = item.start + item.count;
         const bool due = end == l.sequence.length();
         for (std::int32_t position = end - item.outputs; position < end; ++position, ++output) {
@@ -155,7 +163,8 @@ void Engine::Impl::sample_row(Live& l, std::span<const float> row, EngineListene
                   listener);
 }
 
-void Engine::Impl::deliver_token(Live& l, Result<Sampled> sampled, EngineListener& listener) {
+void Engine::Impl::deliver_token(Live& l, Result<Sampled> sampled, EngineListener& listener,
+                                 TokenOrigin origin) {
     const Tokenizer& tokenizer = model->tokenizer();
     const std::int32_t index = l.stats.generated_tokens;
     if (!sampled.ok()) {
@@ -163,6 +172,7 @@ void Engine::Impl::deliver_token(Live& l, Result<Sampled> sampled, EngineListene
         return;
     }
     l.sequence.tokens.push_back(sampled->id);
+    if (origin == TokenOrigin::Accepted) scheduler.accept(l.sequence);
     ++l.stats.generated_tokens;
     const double time = now();
     const double interval = index == 0 ? time - l.submitted : time - l.last_token;
@@ -180,7 +190,7 @@ void Engine::Impl::deliver_token(Live& l, Result<Sampled> sampled, EngineListene
                .probability = std::exp(sampled->log_probability),
                .id = sampled->id.value,
                .index = index,
-               .origin = TokenOrigin::Sampled};
+               .origin = origin};
     telemetry.push(r);
 
     const bool ended = !l.request.ignore_eog && tokenizer.is_end_of_generation(sampled->id);
@@ -193,6 +203,7 @@ void Engine::Impl::deliver_token(Live& l, Result<Sampled> sampled, EngineListene
     event.log_probability = sampled->log_probability;
     event.rank = sampled->rank;
     event.candidates = std::move(sampled->candidates);
+    event.origin = origin;
     // Control tokens steer; they are not part of what is read.
     if (!ended && sampled->id.value < tokenizer.size() && !tokenizer.is_control(sampled->id))
         event.text = l.stops.push(l.utf8.push(tokenizer.bytes(sampled->id)));

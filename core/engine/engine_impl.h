@@ -1,6 +1,7 @@
 // The inside of an Engine, shared by the files that implement it and by nobody else: engine.cpp (requests
-// in), engine_step.cpp (an iteration), engine_sample.cpp (what the device draws itself), engine_deliver.cpp
-// (tokens and endings out), engine_memory.cpp (what fits), engine_snapshot.cpp (what panels see).
+// in), engine_step.cpp (an iteration), engine_speculate.cpp (drafts and their verification),
+// engine_sample.cpp (what the device draws itself), engine_deliver.cpp (tokens and endings out),
+// engine_memory.cpp (what fits), engine_snapshot.cpp (what panels see).
 #pragma once
 
 #include <chrono>
@@ -17,6 +18,8 @@
 #include "core/kv/kv_manager.h"
 #include "core/model/forward.h"
 #include "core/sched/scheduler.h"
+#include "core/spec/lookup_drafter.h"
+#include "core/spec/model_drafter.h"
 #include "core/text/stop_matcher.h"
 #include "core/text/utf8_stream.h"
 
@@ -42,7 +45,9 @@ struct Live {
     std::int64_t request_id = 0;
     std::int32_t answer = 0;
     bool unborn = false;
-    std::vector<Live*> siblings;  // of the first answer, until they are born
+    std::vector<Live*> siblings;            // of the first answer, until they are born
+    std::unique_ptr<LookupDrafter> lookup;  // from its first look-up on
+    Draft draft;                            // of this iteration
 };
 
 // The sliding window that every layer has; 0 where one sees everything.
@@ -93,12 +98,23 @@ struct Engine::Impl {
     void prepare_samples(const StepPlan& plan);
     // False: the device has no token for it, its row is to be read.
     bool deliver_drawn(std::size_t item, Live& l, EngineListener& listener);
+    // Looks tokens up and reserves blocks for drafts, before blocks are copied; drafts with the model after.
+    void plan_drafts(StepPlan& plan);
+    void make_drafts(StepPlan& plan);
+    bool may_draft(const StepPlan& plan, const StepItem& item) const;
+    std::int32_t most_drafts(const Live& l) const;
+    void look_up(Live& l, std::int32_t most);
+    void verify_drafts(const StepItem& item, Live& l, std::size_t output, EngineListener& listener);
+    void note_verification(const Live& l, const Draft& draft, std::int32_t first, std::int32_t accepted,
+                           DraftEnd end);
+    Status set_draft(std::shared_ptr<Model> draft);
     Status run(const StepPlan& plan);
     void run_one_by_one(const StepPlan& plan, EngineListener& listener);
     void give_birth(Live& first);
     void deliver(const StepPlan& plan, EngineListener& listener);
     void sample_row(Live& l, std::span<const float> row, EngineListener& listener);
-    void deliver_token(Live& l, Result<Sampled> sampled, EngineListener& listener);
+    void deliver_token(Live& l, Result<Sampled> sampled, EngineListener& listener,
+                       TokenOrigin origin = TokenOrigin::Sampled);
     void forget_dropped();
     bool step(EngineListener& listener);
     KvSnapshot snapshot() const;
@@ -112,6 +128,8 @@ struct Engine::Impl {
     KvManager kv;
     Scheduler scheduler;
     Sampler sampler;
+    std::shared_ptr<Model> draft_model;
+    std::unique_ptr<ModelDrafter> drafter;  // after its model: it goes first
     TelemetryRing telemetry;
     PoolStory story;
     std::map<std::int64_t, std::unique_ptr<Live>> live;  // by request, in order of arrival
@@ -127,6 +145,10 @@ struct Engine::Impl {
     std::vector<std::vector<LogitChange>> sample_changes;  // by item of the plan
     std::vector<std::vector<double>> sample_uniforms;
     std::vector<std::int32_t> sample_of_item;  // index into samples; −1: read and sampled here
+    std::vector<std::int32_t> draft_of_item;   // proposals that there is room for, by item of the plan
+    std::vector<DraftTask> draft_tasks;
+    float draft_seconds = 0;   // of this iteration
+    float verify_seconds = 0;  // of its forward pass
 };
 
 }  // namespace vitrine

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/engine/engine_impl.h"
+#include "core/spec/vocabulary_match.h"
 
 namespace vitrine {
 namespace {
@@ -27,7 +28,8 @@ Status check(const EngineOptions& o) {
     return {};
 }
 
-std::int32_t max_outputs(const EngineOptions& o) { return std::max(o.max_running, 32); }
+// A row for each sequence, and some for proposed tokens.
+std::int32_t max_outputs(const EngineOptions& o) { return o.max_running + 32; }
 
 KvShape kv_shape(const ModelConfig& c, const EngineOptions& o) {
     return {.layers = c.layers,
@@ -94,6 +96,40 @@ Result<MemoryPlan> plan_memory(const ModelConfig& c, const EngineOptions& wanted
     o.context = static_cast<std::int32_t>(std::min<std::int64_t>(
         o.context, static_cast<std::int64_t>(o.blocks) * static_cast<std::int64_t>(o.block_size)));
     return plan;
+}
+
+Status Engine::Impl::set_draft(std::shared_ptr<Model> draft) {
+    std::unique_ptr<ModelDrafter> made;
+    std::uint64_t bytes = 0;
+    if (draft) {
+        if (!draft->has_weights()) return invalid_request("A draft model needs its weights.");
+        VITRINE_CHECK(same_vocabulary(model->tokenizer().vocabulary(), draft->tokenizer().vocabulary()));
+        const ModelDrafter::Options o{.blocks = options.blocks,
+                                      .block_size = options.block_size,
+                                      .kv_dtype = options.kv_dtype,
+                                      .rows = std::max(options.token_budget, options.max_running),
+                                      .sequences = options.max_running};
+        bytes = ModelDrafter::bytes(draft->config(), o);
+        const std::uint64_t free = draft->device().info().memory_free;
+        if (free != 0 && bytes > free)
+            return Error{ErrorKind::OutOfMemory,
+                         "The draft model needs " + mebibytes(bytes) + " for its part of the KV cache, and " +
+                             mebibytes(free) +
+                             " of memory are free. Choose a shorter context or fewer blocks, or none."};
+        VITRINE_TRY(made, ModelDrafter::make(draft->device(), draft->config(), draft->weights(), o));
+        bytes += draft->weights().bytes;
+    }
+    drafter = std::move(made);
+    draft_model = std::move(draft);
+    memory.draft = bytes;
+    // A draft model that sees further than the model needs blocks that the model does not.
+    std::int32_t window = common_window(model->config());
+    if (draft_model && window > 0) {
+        const std::int32_t own = common_window(draft_model->config());
+        window = own == 0 ? 0 : std::max(window, own);
+    }
+    scheduler.set_window(window);
+    return {};
 }
 
 Result<std::unique_ptr<Engine>> Engine::make(std::shared_ptr<Model> model, const EngineOptions& wanted) {

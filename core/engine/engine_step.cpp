@@ -10,6 +10,7 @@ void Engine::Impl::copy_blocks(const StepPlan& plan) {
     copies.reserve(plan.copies.size());
     for (const PlannedCopy& c : plan.copies) copies.push_back({c.from.value, c.to.value});
     device().copy_blocks(*kv_storage, copies);
+    if (drafter) drafter->copy(copies);
 }
 
 Status Engine::Impl::run(const StepPlan& plan) {
@@ -26,11 +27,12 @@ Status Engine::Impl::run(const StepPlan& plan) {
         const std::size_t first_block = tables.size();
         for (const BlockId b : s.table.blocks) tables.push_back(b.value);
         const auto first_row = static_cast<std::int32_t>(tokens.size());
-        for (std::int32_t i = 0; i < item.count; ++i) {
+        for (std::int32_t i = 0; i < item.count - item.drafts; ++i)
             tokens.push_back(
                 s.tokens[static_cast<std::size_t>(item.start) + static_cast<std::size_t>(i)].value);
-            positions.push_back(item.start + i);
-        }
+        if (item.drafts > 0)
+            for (const TokenId id : live_of(s).draft.tokens) tokens.push_back(id.value);
+        for (std::int32_t i = 0; i < item.count; ++i) positions.push_back(item.start + i);
         for (std::int32_t i = item.count - item.outputs; i < item.count; ++i)
             output_rows.push_back(first_row + i);
         slices.push_back(
@@ -84,7 +86,7 @@ bool Engine::Impl::step(EngineListener& listener) {
     ++iteration;
     story.begin(iteration);
     const double begin = now();
-    const StepPlan plan = scheduler.plan();
+    StepPlan plan = scheduler.plan();
     for (const Sequence* s : plan.preempted) note(s->id.value, RequestEvent::Preempted, s->length());
     for (Sequence* s : plan.admitted) {
         Live& l = live_of(*s);
@@ -101,9 +103,14 @@ bool Engine::Impl::step(EngineListener& listener) {
         return true;
     }
     const double planned = now();
+    plan_drafts(plan);
     copy_blocks(plan);
+    make_drafts(plan);
+    const double drafted = now();
     const Status ran = run(plan);
     const double computed = now();
+    draft_seconds = static_cast<float>(drafted - planned);
+    verify_seconds = static_cast<float>(computed - drafted);
     if (!ran.ok()) {
         run_one_by_one(plan, listener);
         forget_dropped();
@@ -115,15 +122,14 @@ bool Engine::Impl::step(EngineListener& listener) {
         r.slice = {.sequence = item.sequence->id.value,
                    .request = live_of(*item.sequence).request_id,
                    .iteration = iteration,
-                   .start = planned,
-                   .duration = static_cast<float>(computed - planned),
+                   .start = drafted,
+                   .duration = verify_seconds,
                    .first = item.start,
                    .tokens = item.count,
                    .outputs = item.outputs};
         telemetry.push(r);
         if (item.start < live_of(*item.sequence).stats.prompt_tokens)
-            note(item.sequence->id.value, RequestEvent::PrefillChunk, item.count,
-                 static_cast<float>(computed - planned));
+            note(item.sequence->id.value, RequestEvent::PrefillChunk, item.count, verify_seconds);
     }
     scheduler.commit(plan);
     for (const StepItem& item : plan.items) {

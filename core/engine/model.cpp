@@ -106,8 +106,9 @@ Result<std::shared_ptr<Model>> Model::load(const std::filesystem::path& path, co
 }
 
 // A model that does not fit on the GPU as a whole keeps its last layers on the processor.
-Status Model::split_where_needed(const ModelSource& source, const LoadOptions& options) {
-    if (device_->info().name != "cuda") return {};
+Status Model::split_where_needed(const ModelSource& source, const LoadOptions& options,
+                                 std::unique_ptr<Device>& device) {
+    if (device->info().name != "cuda") return {};
     std::uint64_t outside = 0;
     for (const char* name : {"token_embd.weight", "output.weight"}) {
         const auto tensor = source.tensor(name);
@@ -115,27 +116,31 @@ Status Model::split_where_needed(const ModelSource& source, const LoadOptions& o
             outside +=
                 static_cast<std::uint64_t>(tensor->rows) * row_bytes(tensor->dtype, tensor->cols).value_or(0);
     }
-    const std::uint64_t free = device_->info().memory_free;
+    const std::uint64_t free = device->info().memory_free;
     const Placement placement = place_layers(config_, source.weights_bytes(), outside, free);
     if (placement.all) return {};
     const std::string why = "The model needs " + mebibytes(placement.needed) + " of GPU memory, and " +
                             mebibytes(free) + " are free";
     VITRINE_TRY(auto processor, make_cpu_device(options.threads));
     if (placement.gpu_layers == 0) {
-        device_ = std::move(processor);
+        device = std::move(processor);
         device_note_ = "No GPU is used: " + why + ", too little for a layer.";
         return {};
     }
-    device_ =
-        make_split_device(std::move(device_), std::move(processor), placement.gpu_layers, config_.layers);
+    device = make_split_device(std::move(device), std::move(processor), placement.gpu_layers, config_.layers);
     device_note_ =
         why + ": layers from " + std::to_string(placement.gpu_layers) + " on run on the processor.";
     return {};
 }
 
 Status Model::read_weights(const ModelSource& source, const LoadOptions& options) {
-    VITRINE_TRY(device_, open_device(options));
-    VITRINE_CHECK(split_where_needed(source, options));
+    if (options.beside && options.beside->has_weights()) {
+        device_ = options.beside->device_;
+    } else {
+        VITRINE_TRY(auto device, open_device(options));
+        VITRINE_CHECK(split_where_needed(source, options, device));
+        device_ = std::move(device);
+    }
     const std::uint64_t free = device_->info().memory_free;
     if (options.planned)
         options.planned({.config = config_, .weights_bytes = source.weights_bytes(), .free_bytes = free});

@@ -26,11 +26,15 @@ struct ModelFacts {
     std::uint64_t free_bytes = 0;     // on the device now; 0: not known
 };
 
+class Model;
+
 struct LoadOptions {
     // "auto" (the processor, as long as the GPU's kernels are being written), "cpu", "reference", "cuda" (of
     // the GPUs that can be used the one with the most free memory), "cuda-plain" (its plain operations)
     std::string device = "auto";
     int threads = 0;  // 0: one for each core
+    // Runs on the device of this model, which must have weights: for a draft model beside it.
+    std::shared_ptr<Model> beside = {};
     // Opens a device of the caller's own instead (tests).
     std::function<Result<std::unique_ptr<Device>>()> open = {};
     LoadProgress progress;
@@ -67,13 +71,14 @@ class Model {
     static std::shared_ptr<Model> described(const ModelSource& source);
     Status read_text_parts(const ModelSource& source);
     Status read_weights(const ModelSource& source, const LoadOptions& options);
-    Status split_where_needed(const ModelSource& source, const LoadOptions& options);
+    Status split_where_needed(const ModelSource& source, const LoadOptions& options,
+                              std::unique_ptr<Device>& device);
     std::filesystem::path path_;
     ModelConfig config_;
     std::unique_ptr<Tokenizer> tokenizer_;
     std::unique_ptr<ChatTemplate> template_;
     std::string template_error_;
-    std::unique_ptr<Device> device_;  // before weights_: they are freed first
+    std::shared_ptr<Device> device_;  // before weights_: they are freed first; shared with a draft model
     Weights weights_;
     std::uint64_t file_weights_bytes_ = 0;
     std::uint64_t parameters_ = 0;

@@ -201,6 +201,16 @@ void KvManager::release(BlockTable& table, bool drop_cache) {
     table.given_back = 0;
 }
 
+void KvManager::truncate(BlockTable& table, std::int32_t tokens) {
+    if (policy_.contiguous) return;
+    const auto kept = static_cast<std::size_t>(std::max(blocks_for(tokens), table.given_back));
+    assert(static_cast<std::size_t>(table.published) <= kept);
+    while (table.blocks.size() > kept) {
+        release_one(table, table.blocks.size() - 1);
+        table.blocks.pop_back();
+    }
+}
+
 void KvManager::give_back_before(BlockTable& table, std::int32_t first_needed) {
     if (policy_.contiguous) return;  // a run stays whole
     const std::int32_t end =

@@ -87,6 +87,9 @@ class KvManager {
                        std::vector<PlannedCopy>& copies);
     // Enters blocks that have become full of computed, accepted tokens into the prefix cache.
     void publish(BlockTable& table, std::span<const TokenId> tokens, std::int32_t computed);
+    // Gives back the blocks behind those that `tokens` tokens need: what was reserved for a draft that was
+    // not accepted. Nothing of them was published. A contiguous run stays whole.
+    void truncate(BlockTable& table, std::int32_t tokens);
     // The other table gets the same blocks (parallel answers to one prompt). Not with contiguous tables.
     void fork(const BlockTable& from, BlockTable& to);
     // Gives back the blocks that lie wholly before `first_needed`: no window reaches them any more.

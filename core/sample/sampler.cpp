@@ -107,34 +107,6 @@ void keep_min_p(std::vector<Weighted>& set, double p) {
     std::erase_if(set, [&](const Weighted& w) { return w.weight < threshold; });
 }
 
-// The first id at which the running sum of exp(z) exceeds u of the total: whole groups are skipped by their
-// vectorised sums, the group that holds it is walked.
-std::int32_t draw_by_id(std::span<const float> z, double u, std::int32_t fallback) {
-    constexpr std::size_t group = 1024;
-    std::vector<double> sums;
-    double total = 0;
-    for (std::size_t i = 0; i < z.size(); i += group) {
-        sums.push_back(sum_of_exponentials(z.subspan(i, std::min(group, z.size() - i)), 0.0F));
-        total += sums.back();
-    }
-    double rest = u * total;
-    std::int32_t last = fallback;
-    for (std::size_t g = 0; g < sums.size(); ++g) {
-        if (rest >= sums[g]) {
-            rest -= sums[g];
-            continue;
-        }
-        for (std::size_t i = g * group; i < std::min(z.size(), (g + 1) * group); ++i) {
-            const double weight = std::exp(static_cast<double>(z[i]));
-            if (weight > 0) last = static_cast<std::int32_t>(i);
-            rest -= weight;
-            if (rest < 0) return last;
-        }
-        return last;
-    }
-    return last;
-}
-
 }  // namespace
 
 Error not_finite_logits(std::uint64_t index) {
@@ -214,27 +186,38 @@ Result<std::vector<std::pair<TokenId, double>>> Sampler::distribution(std::span<
     return result;
 }
 
+Result<Processed> Sampler::processed(std::span<const float> logits, std::int32_t vocab,
+                                     std::span<const TokenId> history, const SamplingParams& p) {
+    const bool filtered = p.top_k > 0 || p.typical_p < 1.0F || p.top_p < 1.0F || p.min_p > 0.0F;
+    if (p.greedy() || filtered) {
+        VITRINE_TRY(auto tokens, distribution(logits, vocab, history, p));
+        return Processed(std::move(tokens));
+    }
+    logits = logits.first(std::min(logits.size(), static_cast<std::size_t>(std::max(vocab, 0))));
+    if (!row_maximum(logits).finite) return not_finite_logits(0);
+    work_.assign(logits.begin(), logits.end());
+    apply_history(work_, history, p);
+    const RowMaximum top = row_maximum(work_);
+    if (!top.finite || top.value == minus_infinity) return not_finite_logits(0);
+    temper(top.value, p.temperature);
+    return Processed(work_);
+}
+
 Result<Sampled> Sampler::sample(std::span<const float> logits, std::int32_t vocab,
                                 std::span<const TokenId> history, const SamplingParams& p,
                                 std::uint64_t index, std::int32_t candidates) {
     logits = logits.first(std::min(logits.size(), static_cast<std::size_t>(std::max(vocab, 0))));
     const RowMaximum top = row_maximum(logits);
     if (!top.finite || top.value == minus_infinity) return not_finite_logits(index);
-    const double log_total =
-        static_cast<double>(top.value) + std::log(sum_of_exponentials(logits, top.value));
-    const auto log_probability = [&](std::int32_t id) {
-        return static_cast<float>(static_cast<double>(logits[static_cast<std::size_t>(id)]) - log_total);
-    };
-
-    Sampled out;
+    TokenId id;
     if (p.greedy() && !alters_logits(p)) {
-        out.id = TokenId{top.index};
+        id = TokenId{top.index};
     } else if (p.greedy()) {
         work_.assign(logits.begin(), logits.end());
         apply_history(work_, history, p);
         const RowMaximum altered = row_maximum(work_);
         if (!altered.finite || altered.value == minus_infinity) return not_finite_logits(index);
-        out.id = TokenId{altered.index};
+        id = TokenId{altered.index};
     } else if (p.top_k <= 0 && p.typical_p >= 1.0F && p.top_p >= 1.0F && p.min_p <= 0.0F) {
         // Nothing is filtered, so nothing needs sorting: walk the cumulative weights in order of ids.
         work_.assign(logits.begin(), logits.end());
@@ -242,20 +225,41 @@ Result<Sampled> Sampler::sample(std::span<const float> logits, std::int32_t voca
         const RowMaximum altered = row_maximum(work_);
         if (!altered.finite || altered.value == minus_infinity) return not_finite_logits(index);
         temper(altered.value, p.temperature);
-        out.id = TokenId{draw_by_id(work_, uniform(p.seed, p.stream, index), altered.index)};
+        id = TokenId{draw_by_id(work_, uniform(p.seed, p.stream, index), altered.index)};
     } else {
         auto drawn = distribution(logits, vocab, history, p);
         if (!drawn.ok()) return not_finite_logits(index);
         double rest = uniform(p.seed, p.stream, index);
-        out.id = drawn->back().first;
-        for (const auto& [id, probability] : *drawn) {
+        id = drawn->back().first;
+        for (const auto& [token, probability] : *drawn) {
             rest -= probability;
             if (rest < 0) {
-                out.id = id;
+                id = token;
                 break;
             }
         }
     }
+    return described(logits, top, id, candidates);
+}
+
+Result<Sampled> Sampler::describe(std::span<const float> logits, std::int32_t vocab, TokenId id,
+                                  std::uint64_t index, std::int32_t candidates) {
+    logits = logits.first(std::min(logits.size(), static_cast<std::size_t>(std::max(vocab, 0))));
+    const RowMaximum top = row_maximum(logits);
+    if (!top.finite || top.value == minus_infinity) return not_finite_logits(index);
+    return described(logits, top, id, candidates);
+}
+
+Sampled Sampler::described(std::span<const float> logits, const RowMaximum& top, TokenId id,
+                           std::int32_t candidates) {
+    const double log_total =
+        static_cast<double>(top.value) + std::log(sum_of_exponentials(logits, top.value));
+    const auto log_probability = [&](std::int32_t token) {
+        return static_cast<float>(static_cast<double>(logits[static_cast<std::size_t>(token)]) - log_total);
+    };
+
+    Sampled out;
+    out.id = id;
     out.log_probability = log_probability(out.id.value);
     const float chosen = logits[static_cast<std::size_t>(out.id.value)];
     out.rank = chosen == top.value ? 1 : 1 + count_above(logits, chosen);

@@ -10,6 +10,8 @@
 #include "core/base/ids.h"
 #include "core/base/result.h"
 #include "core/sample/params.h"
+#include "core/sample/processed.h"
+#include "core/sample/softmax.h"
 
 namespace vitrine {
 
@@ -41,7 +43,17 @@ class Sampler {
                                                                  std::span<const TokenId> history,
                                                                  const SamplingParams& params);
 
+    // The same as something that can be asked and drawn from, without sorting what needs no sorting.
+    Result<Processed> processed(std::span<const float> logits, std::int32_t vocab,
+                                std::span<const TokenId> history, const SamplingParams& params);
+
+    // What sample() says of a token, for one that was chosen otherwise.
+    Result<Sampled> describe(std::span<const float> logits, std::int32_t vocab, TokenId id,
+                             std::uint64_t index, std::int32_t candidates = 0);
+
   private:
+    Sampled described(std::span<const float> logits, const RowMaximum& top, TokenId id,
+                      std::int32_t candidates);
     void temper(float maximum, float temperature);
     std::vector<float> work_;
     std::vector<std::int32_t> order_;

@@ -233,15 +233,50 @@ StepPlan Scheduler::plan() {
     return plan;
 }
 
-void Scheduler::commit(const StepPlan& plan) {
-    for (const StepItem& item : plan.items) {
-        item.sequence->computed = item.start + item.count;
-        kv_.publish(item.sequence->table, item.sequence->tokens, item.sequence->computed);
-        // The next row sees `window` tokens, itself among them.
-        if (limits_.window > 0)
-            kv_.give_back_before(item.sequence->table,
-                                 std::max(0, item.sequence->computed - limits_.window + 1));
-    }
+std::int32_t Scheduler::draft_room(const StepPlan& plan, const StepItem& item) const {
+    const Sequence& s = *item.sequence;
+    if (item.drafts > 0 || item.outputs != 1 || item.start + item.count != s.length()) return 0;
+    std::int32_t outputs = 0;
+    for (const StepItem& i : plan.items) outputs += i.outputs;
+    std::int32_t room = std::min(limits_.token_budget - plan.tokens,
+                                 std::max(limits_.max_outputs, limits_.max_running) - outputs);
+    // The rows are turned with the set of the present length.
+    if (limits_.rope_switch > 0 && s.length() <= limits_.rope_switch)
+        room = std::min(room, limits_.rope_switch - s.length());
+    return std::max(0, room);
 }
+
+std::int32_t Scheduler::reserve_drafts(StepPlan& plan, const StepItem& item, std::int32_t count) {
+    BlockTable& table = item.sequence->table;
+    const std::int32_t end = item.start + item.count;
+    while (count > 0 &&
+           !(kv_.reserve(table, end + count) && kv_.make_writable(table, end, count, plan.copies)))
+        --count;
+    if (count == 0) kv_.truncate(table, end);
+    return count;
+}
+
+void Scheduler::add_drafts(StepPlan& plan, StepItem& item, std::int32_t count) {
+    item.drafts = count;
+    item.count += count;
+    item.outputs += count;
+    plan.tokens += count;
+}
+
+void Scheduler::computed_up_to(Sequence& sequence, std::int32_t tokens) {
+    sequence.computed = tokens;
+    kv_.publish(sequence.table, sequence.tokens, tokens);
+    // The next row sees `window` tokens, itself among them.
+    if (limits_.window > 0) kv_.give_back_before(sequence.table, std::max(0, tokens - limits_.window + 1));
+}
+
+void Scheduler::commit(const StepPlan& plan) {
+    for (const StepItem& item : plan.items)
+        computed_up_to(*item.sequence, item.start + item.count - item.drafts);
+}
+
+void Scheduler::accept(Sequence& sequence) { computed_up_to(sequence, sequence.length()); }
+
+void Scheduler::settle(Sequence& sequence) { kv_.truncate(sequence.table, sequence.length()); }
 
 }  // namespace vitrine

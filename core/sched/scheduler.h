@@ -40,6 +40,9 @@ struct StepItem {
     std::int32_t start = 0;  // first position to compute
     std::int32_t count = 0;
     std::int32_t outputs = 0;  // the last `outputs` of its rows get logits
+    // The last `drafts` of its rows are proposed tokens, which are not among the sequence's own: a row for
+    // each, behind all that the sequence has.
+    std::int32_t drafts = 0;
 };
 
 struct StepPlan {
@@ -74,8 +77,23 @@ class Scheduler {
     void hold(Sequence& sequence);
 
     StepPlan plan();
-    // The step was carried out: the items' tokens are computed now.
+    // How many proposed tokens an item of the plan could have at most: it must be all that its sequence has
+    // left to compute. Counts rows and outputs that the plan leaves; drafts never make anybody give way.
+    std::int32_t draft_room(const StepPlan& plan, const StepItem& item) const;
+    // Blocks for up to `count` of them, as many as the free ones allow: how many that are.
+    std::int32_t reserve_drafts(StepPlan& plan, const StepItem& item, std::int32_t count);
+    // They become rows of the item.
+    void add_drafts(StepPlan& plan, StepItem& item, std::int32_t count);
+    // The step was carried out: the items' tokens are computed now. Proposed ones are not among them until
+    // they are accepted.
     void commit(const StepPlan& plan);
+    // The last of the sequence's tokens was a proposed one: its keys are written already.
+    void accept(Sequence& sequence);
+    // No more of them: blocks that were reserved for the others are given back.
+    void settle(Sequence& sequence);
+
+    // 0: blocks before every window are kept.
+    void set_window(std::int32_t window) { limits_.window = window; }
 
     std::span<Sequence* const> running() const { return running_; }
     std::span<Sequence* const> waiting() const { return waiting_; }
@@ -96,6 +114,7 @@ class Scheduler {
     bool fits(const Sequence& sequence);
     void refuse(const Sequence& sequence);
     std::int32_t rope_set_of(const Sequence& sequence) const;
+    void computed_up_to(Sequence& sequence, std::int32_t tokens);
     void start(Sequence& sequence);
     void admit(StepPlan& plan, Left& left);
     void schedule(Sequence& sequence, StepPlan& plan, Left& left);

@@ -9,7 +9,7 @@
 
 namespace vitrine {
 
-enum class RecordKind : std::uint8_t { Iteration, Token, Block, Request, Slice };
+enum class RecordKind : std::uint8_t { Iteration, Token, Block, Request, Slice, Speculation, Proposal };
 
 // One pass over the scheduler, the model and the sampler.
 struct IterationRecord {
@@ -87,6 +87,46 @@ struct RequestRecord {
     RequestEvent event;
 };
 
+// How a verification step ended.
+enum class DraftEnd : std::uint8_t {
+    Corrected,  // a proposed token was refused, `token` stands in its place
+    Bonus,      // all were accepted, and `token` follows them
+    Ended,      // the answer ended with an accepted one
+    Failed,     // the step could not be sampled from
+};
+
+enum class DrafterKind : std::uint8_t { Lookup, Model };
+
+// One sequence in one step that verified proposed tokens. Its tokens of the answer are `accepted` + 1, from
+// `index` on, or `accepted` where it ended. The proposed ones follow as ProposalRecords.
+struct SpeculationRecord {
+    std::int64_t sequence;
+    std::int64_t iteration;
+    double time;   // end of the verification
+    float draft;   // seconds spent on drafting in this iteration, for all its sequences
+    float verify;  // seconds of the iteration's forward pass, for all its sequences
+    float plain;   // seconds that an iteration of as many sequences takes without drafts, as measured; 0:
+                   // not measured yet
+    std::int32_t index;  // of the first token of the step in the answer
+    std::int32_t token;  // Corrected, Bonus: the id; else −1
+    std::uint8_t proposed;
+    std::uint8_t accepted;
+    std::uint8_t match;  // lookup: tokens of the ending that was found again, up to 255
+    DrafterKind drafter;
+    DraftEnd end;
+};
+
+enum class ProposalFate : std::uint8_t { Accepted, Rejected, Unread };  // Unread: behind a refused one
+
+struct ProposalRecord {
+    std::int64_t sequence;
+    std::int64_t iteration;
+    std::int32_t id;
+    std::int32_t position;  // in the draft, from 0
+    float confidence;       // the draft model's own probability of it; lookup: 0
+    ProposalFate fate;
+};
+
 struct Record {
     RecordKind kind;
     union {
@@ -95,6 +135,8 @@ struct Record {
         BlockRecord block;
         RequestRecord request;
         SliceRecord slice;
+        SpeculationRecord speculation;
+        ProposalRecord proposal;
     };
 };
 static_assert(std::is_trivially_copyable_v<Record> && sizeof(Record) <= 72);

@@ -51,6 +51,27 @@ const char* name_of(TokenOrigin origin) {
     return "unknown";
 }
 
+const char* name_of(DrafterKind drafter) { return drafter == DrafterKind::Lookup ? "lookup" : "model"; }
+
+const char* name_of(DraftEnd end) {
+    switch (end) {
+        case DraftEnd::Corrected: return "corrected";
+        case DraftEnd::Bonus: return "bonus";
+        case DraftEnd::Ended: return "ended";
+        case DraftEnd::Failed: return "failed";
+    }
+    return "unknown";
+}
+
+const char* name_of(ProposalFate fate) {
+    switch (fate) {
+        case ProposalFate::Accepted: return "accepted";
+        case ProposalFate::Rejected: return "rejected";
+        case ProposalFate::Unread: return "unread";
+    }
+    return "unknown";
+}
+
 Result<std::unique_ptr<TraceWriter>> TraceWriter::open(const std::filesystem::path& path) {
     std::unique_ptr<TraceWriter> writer(
         new TraceWriter(path, path.extension() == ".jsonl" ? TraceForm::Lines : TraceForm::Chrome));
@@ -193,6 +214,23 @@ void TraceWriter::line(const Record& record) {
             if (r.duration > 0) m.add("duration", r.duration);
             break;
         }
+        case RecordKind::Speculation: {
+            const SpeculationRecord& r = record.speculation;
+            m.add("kind", "speculation").add("iteration", r.iteration).add("time", shift + r.time);
+            m.add("sequence", r.sequence).add("drafter", name_of(r.drafter)).add("index", r.index);
+            m.add("proposed", std::int32_t{r.proposed}).add("accepted", std::int32_t{r.accepted});
+            m.add("end", name_of(r.end)).add("draft", r.draft).add("verify", r.verify).add("plain", r.plain);
+            if (r.token >= 0) m.add("token", r.token);
+            if (r.drafter == DrafterKind::Lookup) m.add("match", std::int32_t{r.match});
+            break;
+        }
+        case RecordKind::Proposal: {
+            const ProposalRecord& r = record.proposal;
+            m.add("kind", "proposal").add("iteration", r.iteration).add("sequence", r.sequence);
+            m.add("position", r.position).add("id", r.id).add("confidence", r.confidence);
+            m.add("fate", name_of(r.fate));
+            break;
+        }
     }
     m.end();
     buffer_ += '\n';
@@ -279,6 +317,19 @@ void TraceWriter::chrome(const Record& record) {
             m.end();
             break;
         }
+        case RecordKind::Speculation: {
+            const SpeculationRecord& r = record.speculation;
+            JsonMembers m = instant("verification", "speculation", kSequences, r.sequence, r.time);
+            JsonMembers args = m.object("args");
+            args.add("drafter", name_of(r.drafter)).add("proposed", std::int32_t{r.proposed});
+            args.add("accepted", std::int32_t{r.accepted}).add("end", name_of(r.end));
+            args.add("draft_ms", static_cast<double>(r.draft) * 1e3);
+            args.add("verify_ms", static_cast<double>(r.verify) * 1e3);
+            args.add("plain_ms", static_cast<double>(r.plain) * 1e3).end();
+            m.end();
+            break;
+        }
+        case RecordKind::Proposal: break;  // their counts are in the verification
         case RecordKind::Token: {
             const TokenRecord& r = record.token;
             JsonMembers m = instant("token", "token", kSequences, r.request, r.time);

@@ -76,5 +76,8 @@ class TraceWriter {
 const char* name_of(RequestEvent event);
 const char* name_of(BlockEvent event);
 const char* name_of(TokenOrigin origin);
+const char* name_of(DrafterKind drafter);
+const char* name_of(DraftEnd end);
+const char* name_of(ProposalFate fate);
 
 }  // namespace vitrine

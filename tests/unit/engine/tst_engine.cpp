@@ -327,6 +327,8 @@ class TestEngine : public QObject {
                     ++slices;
                     QCOMPARE(r.slice.request, id.value);
                     break;
+                case RecordKind::Speculation:
+                case RecordKind::Proposal: QFAIL("nobody drafted"); break;
                 case RecordKind::Block:
                     allocated += r.block.event == BlockEvent::Allocate ? 1 : 0;
                     freed += r.block.event == BlockEvent::Free ? 1 : 0;

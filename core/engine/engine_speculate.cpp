@@ -1,0 +1,189 @@
+// Speculative decoding in an iteration: who gets drafts, how many, and what becomes of them.
+//
+// Order: the plan gives each sequence what it has to catch up with; a sequence that would get one token may
+// have proposed ones behind it, in rows, outputs and blocks that nobody else needs. Tokens that are looked up
+// are there before blocks are reserved, those of the draft model need the blocks first: their keys are
+// written into them. One forward pass computes a row for each. What is refused leaves no trace: it never was
+// among the sequence's tokens, its blocks go back, and nothing of it was published.
+#include <algorithm>
+
+#include "core/engine/engine_impl.h"
+#include "core/spec/verify.h"
+
+namespace vitrine {
+namespace {
+
+// A look-up of one token is right too seldom.
+constexpr std::int32_t kShortestMatch = 2;
+// With both drafters: an ending this long is worth more than the draft model's word.
+constexpr std::int32_t kCertainMatch = 5;
+
+}  // namespace
+
+bool Engine::Impl::may_draft(const StepPlan& plan, const StepItem& item) const {
+    const Live& l = *live.at(item.sequence->id.value);
+    return l.request.speculation.drafting != Drafting::Off && !l.finished && l.siblings.empty() &&
+           l.request.max_tokens != 0 && item.count == 1 && !is_scored(l, item.start) &&
+           scheduler.draft_room(plan, item) > 0;
+}
+
+// What the answer has room for: the token behind the proposed ones is always the model's own.
+std::int32_t Engine::Impl::most_drafts(const Live& l) const {
+    std::int32_t most = std::min(l.request.speculation.length, options.context - l.sequence.length() - 1);
+    if (l.request.max_tokens >= 0) most = std::min(most, l.request.max_tokens - l.stats.generated_tokens - 1);
+    return std::max(0, most);
+}
+
+void Engine::Impl::look_up(Live& l, std::int32_t most) {
+    if (!l.lookup) l.lookup = std::make_unique<LookupDrafter>();
+    const bool other = l.request.speculation.drafting == Drafting::Auto && drafter;
+    l.lookup->draft(l.sequence.tokens, most, other ? kCertainMatch : kShortestMatch, l.draft);
+    // A prompt may hold ids that answers never do.
+    const std::int32_t vocab = std::min(vocabulary_of(l), model->config().vocab);
+    const auto bad = std::find_if(l.draft.tokens.begin(), l.draft.tokens.end(),
+                                  [&](TokenId id) { return id.value >= vocab; });
+    l.draft.tokens.erase(bad, l.draft.tokens.end());
+    l.draft.confidence.resize(l.draft.tokens.size());
+}
+
+void Engine::Impl::plan_drafts(StepPlan& plan) {
+    draft_of_item.assign(plan.items.size(), 0);
+    std::int32_t wanting = 0;
+    for (std::size_t i = 0; i < plan.items.size(); ++i) {
+        live_of(*plan.items[i].sequence).draft.clear();
+        if (!may_draft(plan, plan.items[i])) continue;
+        draft_of_item[i] = most_drafts(live_of(*plan.items[i].sequence));
+        wanting += draft_of_item[i] > 0 ? 1 : 0;
+    }
+    if (wanting == 0) return;
+    std::int32_t promised = 0;
+    for (std::size_t i = 0; i < plan.items.size(); ++i) {
+        std::int32_t& most = draft_of_item[i];
+        if (most == 0) continue;
+        const StepItem& item = plan.items[i];
+        Live& l = live_of(*item.sequence);
+        // What is left is shared out evenly.
+        const std::int32_t left = scheduler.draft_room(plan, item) - promised;
+        most = std::clamp(left / wanting--, 0, most);
+        const Drafting drafting = l.request.speculation.drafting;
+        if (most > 0 && drafting != Drafting::Model) {
+            look_up(l, most);
+            if (!l.draft.empty() || drafting == Drafting::Lookup || !drafter)
+                most = static_cast<std::int32_t>(l.draft.size());
+        } else if (!drafter) {
+            most = 0;
+        }
+        if (most > 0) most = scheduler.reserve_drafts(plan, item, most);
+        promised += most;
+        if (!l.draft.empty()) {
+            l.draft.tokens.resize(static_cast<std::size_t>(most));
+            l.draft.confidence.resize(static_cast<std::size_t>(most));
+        }
+    }
+}
+
+void Engine::Impl::make_drafts(StepPlan& plan) {
+    draft_tasks.clear();
+    for (std::size_t i = 0; i < plan.items.size(); ++i) {
+        Live& l = live_of(*plan.items[i].sequence);
+        if (draft_of_item[i] == 0 || !l.draft.empty()) continue;
+        draft_tasks.push_back({.tokens = l.sequence.tokens,
+                               .table = &l.sequence.table,
+                               .params = &l.request.sampling,
+                               .vocab = std::min(vocabulary_of(l), model->config().vocab),
+                               .index = static_cast<std::uint64_t>(l.stats.generated_tokens),
+                               .most = draft_of_item[i],
+                               .draft = &l.draft});
+    }
+    // Where the draft model fails the answers go on without it: nothing is lost but time.
+    if (!draft_tasks.empty() && drafter) static_cast<void>(drafter->draft(draft_tasks));
+    for (std::size_t i = 0; i < plan.items.size(); ++i) {
+        StepItem& item = plan.items[i];
+        if (draft_of_item[i] == 0) continue;
+        const Live& l = live_of(*item.sequence);
+        if (l.draft.empty())
+            scheduler.settle(*item.sequence);
+        else
+            scheduler.add_drafts(plan, item, static_cast<std::int32_t>(l.draft.size()));
+    }
+}
+
+void Engine::Impl::note_verification(const Live& l, const Draft& draft, std::int32_t first,
+                                     std::int32_t accepted, DraftEnd end) {
+    Record r{};
+    r.kind = RecordKind::Speculation;
+    r.speculation = {
+        .sequence = l.sequence.id.value,
+        .iteration = iteration,
+        .time = now(),
+        .draft = draft_seconds,
+        .verify = verify_seconds,
+        .plain = 0,
+        .index = first,
+        .token = end == DraftEnd::Corrected || end == DraftEnd::Bonus ? l.sequence.tokens.back().value : -1,
+        .proposed = static_cast<std::uint8_t>(draft.size()),
+        .accepted = static_cast<std::uint8_t>(accepted),
+        .match = static_cast<std::uint8_t>(std::clamp(draft.match, 0, 255)),
+        .drafter = draft.origin == Drafting::Model ? DrafterKind::Model : DrafterKind::Lookup,
+        .end = end};
+    telemetry.push(r);
+    for (std::size_t i = 0; i < draft.size(); ++i) {
+        const auto place = static_cast<std::int32_t>(i);
+        r.kind = RecordKind::Proposal;
+        r.proposal = {.sequence = l.sequence.id.value,
+                      .iteration = iteration,
+                      .id = draft.tokens[i].value,
+                      .position = place,
+                      .confidence = draft.confidence[i],
+                      .fate = place < accepted                                  ? ProposalFate::Accepted
+                              : place == accepted && end == DraftEnd::Corrected ? ProposalFate::Rejected
+                                                                                : ProposalFate::Unread};
+        telemetry.push(r);
+    }
+}
+
+// The rows of a sequence with proposed tokens, from its last own token on, are at `output` and behind it.
+void Engine::Impl::verify_drafts(const StepItem& item, Live& l, std::size_t output,
+                                 EngineListener& listener) {
+    const auto width = static_cast<std::size_t>(model->config().vocab);
+    const std::size_t proposed = l.draft.size();
+    const auto rows = device().read(*workspace.logits, output * width, (proposed + 1) * width);
+    const std::int32_t first = l.stats.generated_tokens;
+    std::int32_t accepted = 0;
+    DraftEnd end = DraftEnd::Ended;
+    for (std::size_t place = 0; place <= proposed && !l.finished; ++place) {
+        const auto row = rows.subspan(place * width, width);
+        if (l.request.on_sample_logits) l.request.on_sample_logits(row);
+        const auto index = static_cast<std::uint64_t>(l.stats.generated_tokens);
+        if (place == proposed) {
+            end = DraftEnd::Bonus;
+            deliver_token(l,
+                          sampler.sample(row, vocabulary_of(l), l.sequence.tokens, l.request.sampling, index,
+                                         l.request.candidates),
+                          listener, TokenOrigin::Bonus);
+            break;
+        }
+        auto verdict = verify_proposal(sampler, row, vocabulary_of(l), l.sequence.tokens, l.request.sampling,
+                                       index, l.request.candidates, l.draft, place);
+        if (!verdict.ok()) {
+            end = DraftEnd::Failed;
+            deliver_token(l, verdict.error(), listener);
+            break;
+        }
+        if (verdict->accepted)
+            ++accepted;
+        else
+            end = DraftEnd::Corrected;
+        deliver_token(l, std::move(verdict->sampled), listener,
+                      verdict->accepted ? TokenOrigin::Accepted : TokenOrigin::Corrected);
+        if (end == DraftEnd::Corrected) break;
+    }
+    note_verification(l, l.draft, first, accepted, end);
+    if (!l.finished) {
+        if (drafter) drafter->keep(item.sequence->table, item.sequence->computed);
+        scheduler.settle(l.sequence);
+    }
+    l.draft.clear();
+}
+
+}  // namespace vitrine
