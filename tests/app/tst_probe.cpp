@@ -374,13 +374,41 @@ class TestProbe : public QObject {
             QCOMPARE(kind_of(probe.ask(op(name, {{"ids", some_ids(2)}, {"n", 1}}))), QString("unsupported"));
     }
 
-    void what_comes_later_is_said_to_be_unsupported() {
-        const QJsonObject speculate{{"drafter", "lookup"}, {"k", 4}};
-        QCOMPARE(
-            kind_of(fast_->ask(op("greedy", {{"ids", some_ids(2)}, {"n", 1}, {"speculate", speculate}}))),
-            QString("unsupported"));
-        QVERIFY(fast_->ask(op("greedy", {{"ids", some_ids(2)}, {"n", 1}, {"speculate", QJsonValue()}}))
-                    .contains("ids"));
+    void speculation_changes_no_greedy_answer() {
+        const auto ask = [&](const QJsonValue& speculate, int beside) {
+            return fast_->ask(op("greedy", {{"ids", some_ids(30)},
+                                            {"n", 40},
+                                            {"ignore_eog", true},
+                                            {"beside", beside},
+                                            {"speculate", speculate}}));
+        };
+        const QJsonObject plain = ask(QJsonValue(), 0);
+        QCOMPARE(plain["ids"].toArray().size(), 40);
+        // A model may draft for itself: everything stays.
+        for (const QString& drafter : {QString("lookup"), embedded_model})
+            for (const int k : {1, 4, 16})
+                for (const int beside : {0, 3})
+                    QCOMPARE(ask(QJsonObject{{"drafter", drafter}, {"k", k}}, beside), plain);
+        const QJsonObject draws = op("sample", {{"ids", some_ids(4)}, {"n", 5}, {"draws", 3}, {"seed", 1}});
+        QJsonObject drafted = draws;
+        drafted["speculate"] = QJsonObject{{"drafter", "lookup"}};
+        QCOMPARE(fast_->ask(drafted), fast_->ask(draws));
+    }
+
+    void speculation_that_cannot_be_is_refused() {
+        const auto kind = [&](const QJsonValue& speculate, const char* name = "greedy") {
+            return kind_of(fast_->ask(op(name, {{"ids", some_ids(2)}, {"n", 1}, {"speculate", speculate}})));
+        };
+        for (const int k : {0, 17, -1})
+            QCOMPARE(kind(QJsonObject{{"drafter", "lookup"}, {"k", k}}), QString("invalid_argument"));
+        QCOMPARE(kind(QJsonObject{{"k", 4}}), QString("invalid_argument"));
+        QCOMPARE(kind(QJsonObject{{"drafter", "lookup"}, {"length", 4}}), QString("invalid_argument"));
+        QCOMPARE(kind("lookup"), QString("invalid_argument"));
+        QCOMPARE(kind(QJsonObject{{"drafter", "/no/such/model.gguf"}}), QString("not_found"));
+        QCOMPARE(kind(QJsonObject{{"drafter", "lookup"}}, "score"), QString("invalid_argument"));
+    }
+
+    void a_gpu_that_is_not_there_is_said() {
         const auto ran = run_cli({"probe", "--model", embedded_model, "--device", "cuda"});
         QCOMPARE(ran.status, 2);
         QVERIFY2(ran.err.contains("GPU"), ran.err.constData());
