@@ -164,6 +164,7 @@ bool enqueue_qkv(const QkvView& a, const StepView& step, WorkView work, bool onl
         for (int m = 0; m < first; ++m)
             prepared = prepared && arrangement_of(weights[m]->type) == arrangement_of(type);
         if (!prepared) prepare_input(in, room, type, stream);
+        job.beside = first > 0 && step.rows == 1;
         if (!multiply(job, stream)) return false;
     }
     if (!whole && !only_ask) {
@@ -214,7 +215,8 @@ bool enqueue_feed_forward(const FeedForwardView& a, const StepView& step, WorkVi
         job.matrix[1] = {a.up, a.up_bias};
         job.pairing = Pairing::Across;
         job.finish = Finish::Gate;
-        if (step.rows == 1 && is_quantized(a.down.type) && a.gate.rows == a.down.cols) {
+        if (step.rows == 1 && is_quantized(a.gate.type) && is_quantized(a.down.type) &&
+            a.gate.rows == a.down.cols) {
             job.finish = Finish::GateBytes;
             hidden_is_bytes = true;
         }

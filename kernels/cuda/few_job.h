@@ -47,6 +47,9 @@ struct Job {
     Finish finish = Finish::Store;
     Activation activation = Activation::SiLU;
     bool only_ask = false;  // whether it can be done, without doing it
+    // One row: nothing of what was enqueued just before is read, and that itself waited for the input. So
+    // this may run beside it, and ends after it.
+    bool beside = false;
 
     // One row of activations, normalised where `norm` is there.
     const float* x = nullptr;

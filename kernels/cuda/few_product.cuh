@@ -3,14 +3,20 @@
 
 #include "kernels/cuda/few_many.cuh"
 #include "kernels/cuda/few_one.cuh"
+#include "kernels/cuda/few_one_of_floats.cuh"
 
 namespace vitrine::cuda::few {
 
 template <DType kType>
 bool multiply_type(const Job& job, cudaStream_t stream) {
-    if (job.rows == 1)
-        return job.pairing == Pairing::Single ? launch_one<kType, 1>(job, stream)
-                                              : launch_one<kType, 2>(job, stream);
+    if (job.rows == 1) {
+        const bool single = job.pairing == Pairing::Single;
+        if constexpr (is_quantized(kType))
+            return single ? launch_one<kType, 1>(job, stream) : launch_one<kType, 2>(job, stream);
+        else
+            return single ? launch_one_of_floats<kType, 1>(job, stream)
+                          : launch_one_of_floats<kType, 2>(job, stream);
+    }
     if constexpr (kType == DType::F32) {
         return false;
     } else {

@@ -335,101 +335,51 @@ struct Panel {
         }
     }
 
-    // One row of activations: sum[h] += the lane's share of the product. Quantized formats: `codes` and
-    // `marks`; the others: `x`.
+    // One row of activations, weights quantized: sum[h] += the lane's share of the product.
     __device__ void add_product(std::int32_t step, int lane, std::int32_t cols, const std::uint32_t* codes,
-                                const GroupMark* marks, const float* x, float (&sum)[2]) const {
+                                const GroupMark* marks, float (&sum)[2]) const {
         const int t = lane % 4;
-        if constexpr (kQuantized) {
-            const std::int32_t group = step * kQuadGroups + t;
-            if (group * 32 >= cols) return;
-            const auto* in = reinterpret_cast<const uint4*>(codes) + group * 2;
-            const uint4 a = in[0];
-            const uint4 b = in[1];
-            const std::uint32_t first[4] = {a.x, a.y, a.z, a.w};
-            const std::uint32_t second[4] = {b.x, b.y, b.z, b.w};
-            const GroupMark mark = marks[group];
-            constexpr auto kOffset = static_cast<float>(code_offset(kType));
-            const float all = fmaf(mark.scale0, mark.sum0, mark.scale1 * mark.sum1);
+        const std::int32_t group = step * kQuadGroups + t;
+        if (group * 32 >= cols) return;
+        const auto* in = reinterpret_cast<const uint4*>(codes) + group * 2;
+        const uint4 a = in[0];
+        const uint4 b = in[1];
+        const std::uint32_t first[4] = {a.x, a.y, a.z, a.w};
+        const std::uint32_t second[4] = {b.x, b.y, b.z, b.w};
+        const GroupMark mark = marks[group];
+        constexpr auto kOffset = static_cast<float>(code_offset(kType));
+        const float all = fmaf(mark.scale0, mark.sum0, mark.scale1 * mark.sum1);
 #pragma unroll
-            for (int h = 0; h < 2; ++h) {
-                int dot[2] = {0, 0};
+        for (int h = 0; h < 2; ++h) {
+            int dot[2] = {0, 0};
 #pragma unroll
-                for (int j = 0; j < 4; ++j) {
-                    std::uint32_t low;
-                    std::uint32_t high;
-                    words(h, j, low, high);
-                    dot[0] = __dp4a(static_cast<int>(low), static_cast<int>(first[j]), dot[0]);
-                    dot[1] = __dp4a(static_cast<int>(high), static_cast<int>(second[j]), dot[1]);
-                }
-                const float p = mark.scale0 * static_cast<float>(dot[0]);
-                const float q = mark.scale1 * static_cast<float>(dot[1]);
-                if constexpr (has_halves(kType)) {
-                    int small[2];
-                    int minimum[2];
-                    integers(h, small, minimum);
-                    const float p0 = mark.scale0 * mark.sum0;
-                    const float q0 = mark.scale1 * mark.sum1;
-                    float part = static_cast<float>(small[0]) * fmaf(-kOffset, p0, p) +
-                                 static_cast<float>(small[1]) * fmaf(-kOffset, q0, q);
-                    part *= d(h);
-                    if constexpr (has_minimum(kType))
-                        part -= high_half(super[h]) *
-                                (static_cast<float>(minimum[0]) * p0 + static_cast<float>(minimum[1]) * q0);
-                    sum[h] += part;
-                } else {
-                    const Scales s = scales(h);
-                    const float part = kOffset != 0 ? fmaf(-kOffset, all, p + q) : p + q;
-                    sum[h] = fmaf(s.scale[0], part, sum[h]);
-                    if constexpr (has_minimum(kType)) sum[h] = fmaf(-s.minimum[0], all, sum[h]);
-                }
+            for (int j = 0; j < 4; ++j) {
+                std::uint32_t low;
+                std::uint32_t high;
+                words(h, j, low, high);
+                dot[0] = __dp4a(static_cast<int>(low), static_cast<int>(first[j]), dot[0]);
+                dot[1] = __dp4a(static_cast<int>(high), static_cast<int>(second[j]), dot[1]);
             }
-        } else {
-#pragma unroll
-            for (int u = 0; u < kUnits * (kType == DType::F32 ? 2 : 1); ++u) {
-                std::int32_t k;
-                if constexpr (kType == DType::F32)
-                    k = step * kStep + u * 16 + t * 4;
-                else if constexpr (kOutside)
-                    k = step * kStep + u / 2 * 64 + t * 16 + u % 2 * 8;
-                else
-                    k = step * kStep + u * 32 + t * 8;
-                if (k >= cols) break;
-                const auto* in = reinterpret_cast<const float4*>(x + k);
-                const float4 a = in[0];
-                if constexpr (kType == DType::F32) {
-#pragma unroll
-                    for (int h = 0; h < 2; ++h) {
-                        sum[h] = fmaf(__uint_as_float(data[h][u * 4]), a.x, sum[h]);
-                        sum[h] = fmaf(__uint_as_float(data[h][u * 4 + 1]), a.y, sum[h]);
-                        sum[h] = fmaf(__uint_as_float(data[h][u * 4 + 2]), a.z, sum[h]);
-                        sum[h] = fmaf(__uint_as_float(data[h][u * 4 + 3]), a.w, sum[h]);
-                    }
-                } else {
-                    const float4 b = in[1];
-                    const float v[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
-#pragma unroll
-                    for (int h = 0; h < 2; ++h) {
-                        float part = 0;
-                        std::uint32_t pair[4];
-                        if constexpr (kOutside) fragment(h, u, pair);
-#pragma unroll
-                        for (int i = 0; i < 4; ++i) {
-                            float2 weight;
-                            if constexpr (kType == DType::BF16) {
-                                weight.x = __uint_as_float(data[h][u * 4 + i] << 16U);
-                                weight.y = __uint_as_float(data[h][u * 4 + i] & 0xFFFF0000U);
-                            } else if constexpr (kType == DType::F16) {
-                                weight = __half22float2(as_halves(data[h][u * 4 + i]));
-                            } else {
-                                weight = __half22float2(as_halves(pair[i]));
-                            }
-                            part = fmaf(weight.x, v[2 * i], part);
-                            part = fmaf(weight.y, v[2 * i + 1], part);
-                        }
-                        sum[h] += kOutside ? part * grid[h] : part;
-                    }
-                }
+            const float p = mark.scale0 * static_cast<float>(dot[0]);
+            const float q = mark.scale1 * static_cast<float>(dot[1]);
+            if constexpr (has_halves(kType)) {
+                int small[2];
+                int minimum[2];
+                integers(h, small, minimum);
+                const float p0 = mark.scale0 * mark.sum0;
+                const float q0 = mark.scale1 * mark.sum1;
+                float part = static_cast<float>(small[0]) * fmaf(-kOffset, p0, p) +
+                             static_cast<float>(small[1]) * fmaf(-kOffset, q0, q);
+                part *= d(h);
+                if constexpr (has_minimum(kType))
+                    part -= high_half(super[h]) *
+                            (static_cast<float>(minimum[0]) * p0 + static_cast<float>(minimum[1]) * q0);
+                sum[h] += part;
+            } else {
+                const Scales s = scales(h);
+                const float part = kOffset != 0 ? fmaf(-kOffset, all, p + q) : p + q;
+                sum[h] = fmaf(s.scale[0], part, sum[h]);
+                if constexpr (has_minimum(kType)) sum[h] = fmaf(-s.minimum[0], all, sum[h]);
             }
         }
     }
