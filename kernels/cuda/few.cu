@@ -72,7 +72,12 @@ void prepare_input(const Input& in, const Room& room, DType type, cudaStream_t s
 
 // Units of the job's matrices in its pairing.
 void count_units(Job& job) {
-    if (job.rows > 1 && job.pairing == Pairing::Single) job.pairing = Pairing::Next;
+    // Two panels share what is read of the activations, but few units leave multiprocessors idle.
+    constexpr std::int64_t kFewPanels = 512;
+    std::int64_t all_panels = 0;
+    for (std::int32_t m = 0; m < job.matrices; ++m) all_panels += panels_of(job.matrix[m].w.rows);
+    if (job.pairing == Pairing::Single && (job.rows > 8 || (job.rows > 1 && all_panels > kFewPanels)))
+        job.pairing = Pairing::Next;
     std::int32_t units = 0;
     for (std::int32_t m = 0; m < job.matrices; ++m) {
         job.matrix[m].first_unit = units;

@@ -38,34 +38,34 @@ constexpr int kSumStride = 8 * kEights + 1;
 constexpr int kManyPanels = 2;
 constexpr int kManyRows = kManyPanels * kPanelRows;
 
-template <int kEights>
-using Sums = float[kManyPanels][kEights][4];
+template <int kEights, int kPanels = kManyPanels>
+using Sums = float[kPanels][kEights][4];
 
-// sums += a step of both panels times all rows of activations.
-template <DType kType, int kEights>
-__device__ inline void add_step(const Job& job, const Panel<kType> (&from)[kManyPanels], std::int32_t step,
-                                int lane, Sums<kEights>& sums) {
+// sums += a step of the panels times all rows of activations.
+template <DType kType, int kEights, int kPanels>
+__device__ inline void add_step(const Job& job, const Panel<kType> (&from)[kPanels], std::int32_t step,
+                                int lane, float (&sums)[kPanels][kEights][4]) {
     constexpr bool kOutside = Panel<kType>::kOutside;
-    typename Panel<kType>::Factors f[kManyPanels][2];
+    typename Panel<kType>::Factors f[kPanels][2];
 #pragma unroll
-    for (int p = 0; p < kManyPanels; ++p)
+    for (int p = 0; p < kPanels; ++p)
 #pragma unroll
         for (int h = 0; h < 2; ++h) f[p][h] = from[p].factors(h);
     // Outside scales hold for the whole step: its sums take them on.
-    [[maybe_unused]] float fresh[kOutside ? kManyPanels : 1][kOutside ? kEights : 1][4] = {};
+    [[maybe_unused]] float fresh[kOutside ? kPanels : 1][kOutside ? kEights : 1][4] = {};
     const uint4* in = job.fragments + std::int64_t{step} * Panel<kType>::kUnits * kEights * 32 + lane;
 #pragma unroll
     for (int u = 0; u < Panel<kType>::kUnits; ++u) {
-        std::uint32_t weights[kManyPanels][2][4];
+        std::uint32_t weights[kPanels][2][4];
 #pragma unroll
-        for (int p = 0; p < kManyPanels; ++p)
+        for (int p = 0; p < kPanels; ++p)
 #pragma unroll
             for (int h = 0; h < 2; ++h) from[p].fragment(h, u, f[p][h], weights[p][h]);
 #pragma unroll
         for (int e = 0; e < kEights; ++e) {
             const uint4 b = in[(u * kEights + e) * 32];
 #pragma unroll
-            for (int p = 0; p < kManyPanels; ++p) {
+            for (int p = 0; p < kPanels; ++p) {
                 auto& d = kOutside ? fresh[kOutside ? p : 0][kOutside ? e : 0] : sums[p][e];
                 multiply_tile(d, weights[p][0][0], weights[p][1][0], weights[p][0][1], weights[p][1][1], b.x,
                               b.y);
@@ -76,7 +76,7 @@ __device__ inline void add_step(const Job& job, const Panel<kType> (&from)[kMany
     }
     if constexpr (kOutside) {
 #pragma unroll
-        for (int p = 0; p < kManyPanels; ++p)
+        for (int p = 0; p < kPanels; ++p)
 #pragma unroll
             for (int e = 0; e < kEights; ++e)
 #pragma unroll
@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(kThreads, kEights <= 2 ? 2 : 1)
                 const auto last = static_cast<std::int32_t>(panels_of(w.rows)) - 1;
                 held[p].load(w, min(unit.panel[p], last), step, lane);
             }
-            add_step<kType, kEights>(job, held, step, lane, sums);
+            add_step<kType>(job, held, step, lane, sums);
         }
         finish_many<kEights>(job, number, parts, factors, kv, sums, [] { __syncthreads(); });
     }
@@ -200,7 +200,7 @@ __global__ void __launch_bounds__(kRingThreads, kEights <= 2 ? 2 : 1)
                         held[p].load_grid(unit.matrix[p]->w, unit.panel[p], step, lane);
                     }
                 }
-                add_step<kType, kEights>(job, held, step, lane, sums);
+                add_step<kType>(job, held, step, lane, sums);
             }
             __syncwarp();
             if (lane == 0) barrier_arrive(ring.empty + ring.at);

@@ -1,6 +1,7 @@
 // All kernels for weights of one type.
 #pragma once
 
+#include "kernels/cuda/few_eight.cuh"
 #include "kernels/cuda/few_many.cuh"
 #include "kernels/cuda/few_one.cuh"
 #include "kernels/cuda/few_one_of_floats.cuh"
@@ -21,7 +22,7 @@ bool multiply_type(const Job& job, cudaStream_t stream) {
         return false;
     } else {
         switch (eights_for(job.rows)) {
-            case 1: return launch_many<kType, 1>(job, stream);
+            case 1: return launch_eight<kType>(job, stream);
             case 2: return launch_many<kType, 2>(job, stream);
             case 4: return launch_many<kType, 4>(job, stream);
             default: return launch_many<kType, 8>(job, stream);

@@ -5,9 +5,11 @@
 
 namespace vitrine::cuda::few {
 
-// Where a lane's share of a panel of a quantized type begins, in each plane.
+// Where a panel of a quantized type begins, in each plane, or a lane's two rows of another type.
 template <DType kType>
 struct Source {
+    static constexpr bool kQuantized = is_quantized(kType);
+    static constexpr bool kOutside = Panel<kType>::kOutside;
     static constexpr int kCodeBytes = kType == DType::Q8_0 ? 32 : 16;  // of a group
     static constexpr int kQuad = kPanelRows * kQuadGroups;             // groups of a panel in a full quad
     static constexpr int kSuperBytes = has_minimum(kType) ? 8 : 4;
@@ -17,30 +19,62 @@ struct Source {
     const std::uint8_t* one = nullptr;
     const std::uint8_t* scale = nullptr;
     const std::uint8_t* super = nullptr;
+    const std::uint8_t* second_row = nullptr;
+    const float* grid[2] = {nullptr, nullptr};
+    std::int32_t tile_cols = 1;
 
     __device__ Source(const WeightView& w, std::int32_t wanted, int lane) {
         const std::int32_t panel = min(wanted, static_cast<std::int32_t>(panels_of(w.rows)) - 1);
-        const int groups = w.cols / 32;
-        const std::int64_t first = std::int64_t{panel} * kPanelRows * groups;
-        codes = (kType == DType::Q8_0 ? w.bytes : w.low) + first * kCodeBytes;
-        if constexpr (has_two(kType)) two = w.two + first * 8;
-        if constexpr (has_one(kType)) one = w.one + first * 4;
-        scale = w.scale + first * scale_bytes(kType);
-        if constexpr (has_super(kType))
-            super = reinterpret_cast<const std::uint8_t*>(w.super) + first / 8 * (kSuperBytes / 2) +
-                    lane / 4 * kSuperBytes;
+        if constexpr (kQuantized) {
+            const int groups = w.cols / 32;
+            const std::int64_t first = std::int64_t{panel} * kPanelRows * groups;
+            codes = (kType == DType::Q8_0 ? w.bytes : w.low) + first * kCodeBytes;
+            if constexpr (has_two(kType)) two = w.two + first * 8;
+            if constexpr (has_one(kType)) one = w.one + first * 4;
+            scale = w.scale + first * scale_bytes(kType);
+            if constexpr (has_super(kType))
+                super = reinterpret_cast<const std::uint8_t*>(w.super) + first / 8 * (kSuperBytes / 2) +
+                        lane / 4 * kSuperBytes;
+        } else {
+            constexpr int kSize = 128 / Panel<kType>::kStep;
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                const std::int32_t row = min(panel * kPanelRows + lane / 4 + 8 * h, w.rows - 1);
+                (h == 0 ? codes : second_row) = w.bytes + std::int64_t{row} * w.cols * kSize + lane % 4 * 16;
+                if constexpr (kOutside) {
+                    const std::int32_t across = (w.cols + w.tile_cols - 1) / w.tile_cols;
+                    grid[h] = w.grid + std::int64_t{(w.first_row + row) / w.tile_rows} * across;
+                    tile_cols = w.tile_cols;
+                }
+            }
+        }
     }
 
     // Step `step` of a row of `cols` inputs, which has it.
     __device__ void load(std::int32_t cols, std::int32_t step, int lane, Panel<kType>& out) const {
-        const int left = cols / 32 - step * kQuadGroups;
-        if (left >= kQuadGroups) {
-            load_at(step, lane, 8 * kQuadGroups, kPanelRows * kQuadGroups, out);
-        } else if (lane % 4 < left) {
-            // A narrower quad: places are r · left + t.
-            load_at(step, lane / 4 * left + lane % 4, 8 * left, kPanelRows * left, out);
+        if constexpr (kQuantized) {
+            const int left = cols / 32 - step * kQuadGroups;
+            if (left >= kQuadGroups) {
+                load_at(step, lane, 8 * kQuadGroups, kPanelRows * kQuadGroups, out);
+            } else if (lane % 4 < left) {
+                // A narrower quad: places are r · left + t.
+                load_at(step, lane / 4 * left + lane % 4, 8 * left, kPanelRows * left, out);
+            } else {
+                out.clear();
+            }
         } else {
-            out.clear();
+            constexpr int kStep = Panel<kType>::kStep;
+            constexpr int kInputs = kStep / 8;  // of sixteen bytes
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                const std::uint8_t* row = (h == 0 ? codes : second_row) + std::int64_t{step} * 128;
+#pragma unroll
+                for (int l = 0; l < 2; ++l) {
+                    const bool there = step * kStep + (l * 4 + lane % 4) * kInputs < cols;
+                    out.put(h, l, there ? stream_16(row + l * 64) : uint4{0, 0, 0, 0});
+                }
+                if constexpr (kOutside) out.grid[h] = __ldg(grid[h] + step * kStep / tile_cols);
+            }
         }
     }
 
