@@ -22,6 +22,7 @@ bool fits(const WeightView& w) {
 // Working memory of an operation: factors, fragments, then what the operation itself asks for.
 struct Room {
     float* factors = nullptr;
+    float* scales = nullptr;
     uint4* fragments = nullptr;
     float* own = nullptr;
 };
@@ -29,12 +30,14 @@ constexpr std::uint64_t kFactorBytes = kMostRows * sizeof(float);
 
 bool make_room(WorkView work, std::int32_t rows, std::int64_t cols, std::int64_t own_floats, Room& out) {
     const std::uint64_t fragments = rows > 1 ? fragment_bytes(rows, cols) : 0;
+    const std::uint64_t scales = rows > 1 ? scale_bytes_of(rows, cols) : 0;
     const std::uint64_t need =
-        kFactorBytes + fragments + static_cast<std::uint64_t>(own_floats) * sizeof(float);
+        kFactorBytes + fragments + scales + static_cast<std::uint64_t>(own_floats) * sizeof(float);
     if (work.data == nullptr || work.size < need) return false;
     out.factors = reinterpret_cast<float*>(work.data);
     out.fragments = reinterpret_cast<uint4*>(work.data + kFactorBytes);
-    out.own = reinterpret_cast<float*>(work.data + kFactorBytes + fragments);
+    out.scales = reinterpret_cast<float*>(work.data + kFactorBytes + fragments);
+    out.own = reinterpret_cast<float*>(work.data + kFactorBytes + fragments + scales);
     return true;
 }
 
@@ -59,6 +62,7 @@ Job job_of(const Input& in, const Room& room, const StepView& step) {
     job.eps = in.eps;
     job.fragments = room.fragments;
     job.factors = room.factors;
+    job.scales = room.scales;
     job.step = step;
     job.only_ask = in.only_ask;
     return job;
@@ -66,7 +70,8 @@ Job job_of(const Input& in, const Room& room, const StepView& step) {
 
 void prepare_input(const Input& in, const Room& room, DType type, cudaStream_t stream) {
     if (in.rows > 1 && !in.only_ask)
-        prepare({type, in.x, in.picked, in.norm, in.eps, in.cols, in.rows, room.fragments, room.factors},
+        prepare({type, in.x, in.picked, in.norm, in.eps, in.cols, in.rows, room.fragments, room.factors,
+                 room.scales},
                 stream);
 }
 
@@ -268,7 +273,7 @@ bool enqueue_logits(const LogitsView& a, const StepView& step, WorkView work, bo
 }  // namespace
 
 std::uint64_t work_bytes(std::int64_t cols, std::int64_t width) {
-    return kFactorBytes + fragment_bytes(kMostRows, cols) +
+    return kFactorBytes + fragment_bytes(kMostRows, cols) + scale_bytes_of(8, cols) +
            static_cast<std::uint64_t>(kMostRows * width) * sizeof(float);
 }
 

@@ -60,6 +60,7 @@ struct Job {
     // Several: as prepare() left them.
     const uint4* fragments = nullptr;
     const float* factors = nullptr;
+    const float* scales = nullptr;
 
     float* out = nullptr;
     std::int32_t stride = 0;
@@ -69,7 +70,9 @@ struct Job {
 };
 
 // f16 activations in the order of the tensor cores' operands, for weights of `type`: [unit of 32 inputs]
-// [eights of rows][lane] 16 bytes, and a factor a row that sums are multiplied by. Unit as in few_tile.cuh.
+// [eights of rows][lane] 16 bytes; unit as in few_tile.cuh. Sums of a row are multiplied by its factor and,
+// up to eight rows, those of 128 inputs by their scale, [128s of inputs][8 rows]. With more rows there would
+// be too many sums to do so: a row has one scale, in its factor.
 struct PrepareArgs {
     DType type = DType::F16;
     const float* x = nullptr;
@@ -80,6 +83,7 @@ struct PrepareArgs {
     std::int32_t rows = 0;
     uint4* fragments = nullptr;
     float* factors = nullptr;
+    float* scales = nullptr;
 };
 void prepare(const PrepareArgs& a, cudaStream_t stream);
 
@@ -89,6 +93,10 @@ constexpr std::int32_t eights_for(std::int32_t rows) {
 }
 constexpr std::uint64_t fragment_bytes(std::int32_t rows, std::int64_t cols) {
     return static_cast<std::uint64_t>((cols + 127) / 128 * 4 * eights_for(rows)) * 32 * 16;
+}
+
+constexpr std::uint64_t scale_bytes_of(std::int32_t rows, std::int64_t cols) {
+    return rows <= 8 ? static_cast<std::uint64_t>((cols + 127) / 128 * 8) * sizeof(float) : 0;
 }
 
 // False, having enqueued nothing, where there is no kernel or it needs more shared memory than there is. All

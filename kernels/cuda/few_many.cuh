@@ -41,18 +41,25 @@ constexpr int kManyRows = kManyPanels * kPanelRows;
 template <int kEights, int kPanels = kManyPanels>
 using Sums = float[kPanels][kEights][4];
 
-// sums += a step of the panels times all rows of activations.
-template <DType kType, int kEights, int kPanels>
+// sums += a step of the panels times all rows of activations. kScaled: each 128 inputs have their own scales.
+template <DType kType, bool kScaled, int kEights, int kPanels>
 __device__ inline void add_step(const Job& job, const Panel<kType> (&from)[kPanels], std::int32_t step,
                                 int lane, float (&sums)[kPanels][kEights][4]) {
     constexpr bool kOutside = Panel<kType>::kOutside;
+    constexpr bool kFresh = kOutside || kScaled;
     typename Panel<kType>::Factors f[kPanels][2];
 #pragma unroll
     for (int p = 0; p < kPanels; ++p)
 #pragma unroll
         for (int h = 0; h < 2; ++h) f[p][h] = from[p].factors(h);
-    // Outside scales hold for the whole step: its sums take them on.
-    [[maybe_unused]] float fresh[kOutside ? kPanels : 1][kOutside ? kEights : 1][4] = {};
+    // Outside scales and those of the activations hold for the whole step: its sums take them on.
+    [[maybe_unused]] float fresh[kFresh ? kPanels : 1][kFresh ? kEights : 1][4] = {};
+    [[maybe_unused]] float2 scale[kScaled ? kEights : 1];
+    if constexpr (kScaled) {
+        const float* scales = job.scales + step * Panel<kType>::kStep / 128 * (8 * kEights) + lane % 4 * 2;
+#pragma unroll
+        for (int e = 0; e < kEights; ++e) scale[e] = *reinterpret_cast<const float2*>(scales + 8 * e);
+    }
     const uint4* in = job.fragments + std::int64_t{step} * Panel<kType>::kUnits * kEights * 32 + lane;
 #pragma unroll
     for (int u = 0; u < Panel<kType>::kUnits; ++u) {
@@ -66,7 +73,7 @@ __device__ inline void add_step(const Job& job, const Panel<kType> (&from)[kPane
             const uint4 b = in[(u * kEights + e) * 32];
 #pragma unroll
             for (int p = 0; p < kPanels; ++p) {
-                auto& d = kOutside ? fresh[kOutside ? p : 0][kOutside ? e : 0] : sums[p][e];
+                auto& d = kFresh ? fresh[kFresh ? p : 0][kFresh ? e : 0] : sums[p][e];
                 multiply_tile(d, weights[p][0][0], weights[p][1][0], weights[p][0][1], weights[p][1][1], b.x,
                               b.y);
                 multiply_tile(d, weights[p][0][2], weights[p][1][2], weights[p][0][3], weights[p][1][3], b.z,
@@ -74,14 +81,17 @@ __device__ inline void add_step(const Job& job, const Panel<kType> (&from)[kPane
             }
         }
     }
-    if constexpr (kOutside) {
+    if constexpr (kFresh) {
 #pragma unroll
         for (int p = 0; p < kPanels; ++p)
 #pragma unroll
             for (int e = 0; e < kEights; ++e)
 #pragma unroll
-                for (int i = 0; i < 4; ++i)
-                    sums[p][e][i] = fmaf(from[p].grid[i / 2], fresh[p][e][i], sums[p][e][i]);
+                for (int i = 0; i < 4; ++i) {
+                    float by = kOutside ? from[p].grid[i / 2] : 1.0F;
+                    if constexpr (kScaled) by *= i % 2 == 0 ? scale[e].x : scale[e].y;
+                    sums[p][e][i] = fmaf(by, fresh[p][e][i], sums[p][e][i]);
+                }
     }
 }
 
@@ -149,7 +159,7 @@ __global__ void __launch_bounds__(kThreads, kEights <= 2 ? 2 : 1)
                 const auto last = static_cast<std::int32_t>(panels_of(w.rows)) - 1;
                 held[p].load(w, min(unit.panel[p], last), step, lane);
             }
-            add_step<kType>(job, held, step, lane, sums);
+            add_step<kType, false>(job, held, step, lane, sums);
         }
         finish_many<kEights>(job, number, parts, factors, kv, sums, [] { __syncthreads(); });
     }
@@ -200,7 +210,7 @@ __global__ void __launch_bounds__(kRingThreads, kEights <= 2 ? 2 : 1)
                         held[p].load_grid(unit.matrix[p]->w, unit.panel[p], step, lane);
                     }
                 }
-                add_step<kType>(job, held, step, lane, sums);
+                add_step<kType, false>(job, held, step, lane, sums);
             }
             __syncwarp();
             if (lane == 0) barrier_arrive(ring.empty + ring.at);
