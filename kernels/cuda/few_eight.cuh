@@ -44,8 +44,8 @@ __global__ void __launch_bounds__(kThreads, 2) eight_rows_kernel(const __grid_co
     };
     Source<kType> first = source(false);
     Source<kType> second = source(true);
-    const auto load = [&](Set& to) {
-        if (load_number >= job.units) return;
+    const auto load = [&](Set& to, std::int32_t awaited) {
+        if (load_number + awaited >= job.units) return;
 #pragma unroll
         for (int s = 0; s < kHeld; ++s) {
             const std::int32_t step = (load_batch * kHeld + s) * kWarps + warp;
@@ -60,9 +60,10 @@ __global__ void __launch_bounds__(kThreads, 2) eight_rows_kernel(const __grid_co
             second = source(true);
         }
     };
-    Set even;
-    Set odd;
-    load(even);
+    Set even = {};
+    Set odd = {};
+    const auto awaited = [&](const Set& set) { return wait_for_set(set[0][0].a_word(), job); };
+    load(even, 0);
 
     wait_for_input();
     let_next_start();
@@ -115,10 +116,10 @@ __global__ void __launch_bounds__(kThreads, 2) eight_rows_kernel(const __grid_co
         number += blocks;
     };
     for (;;) {
-        load(odd);
+        load(odd, awaited(even));
         multiply_set(even);
         if (number >= job.units) break;
-        load(even);
+        load(even, awaited(odd));
         multiply_set(odd);
         if (number >= job.units) break;
     }

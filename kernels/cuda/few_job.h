@@ -47,6 +47,8 @@ struct Job {
     Finish finish = Finish::Store;
     Activation activation = Activation::SiLU;
     bool only_ask = false;  // whether it can be done, without doing it
+    // Always 0, which the compiler does not know: see wait_for_set() in few_source.cuh.
+    std::int32_t nothing = 0;
     // One row: nothing of what was enqueued just before is read, and that itself waited for the input. So
     // this may run beside it, and ends after it.
     bool beside = false;

@@ -61,6 +61,11 @@ __device__ inline void add_step(const Job& job, const Panel<kType> (&from)[kPane
         for (int e = 0; e < kEights; ++e) scale[e] = *reinterpret_cast<const float2*>(scales + 8 * e);
     }
     const uint4* in = job.fragments + std::int64_t{step} * Panel<kType>::kUnits * kEights * 32 + lane;
+    // Few activations are loaded all at once, or every unit would wait for its own.
+    constexpr int kAhead = kEights == 1 ? Panel<kType>::kUnits : 0;
+    [[maybe_unused]] uint4 ahead[kAhead > 0 ? kAhead : 1];
+#pragma unroll
+    for (int u = 0; u < kAhead; ++u) ahead[u] = in[u * 32];
 #pragma unroll
     for (int u = 0; u < Panel<kType>::kUnits; ++u) {
         std::uint32_t weights[kPanels][2][4];
@@ -70,7 +75,7 @@ __device__ inline void add_step(const Job& job, const Panel<kType> (&from)[kPane
             for (int h = 0; h < 2; ++h) from[p].fragment(h, u, f[p][h], weights[p][h]);
 #pragma unroll
         for (int e = 0; e < kEights; ++e) {
-            const uint4 b = in[(u * kEights + e) * 32];
+            const uint4 b = kAhead > 0 ? ahead[kAhead > 0 ? u : 0] : in[(u * kEights + e) * 32];
 #pragma unroll
             for (int p = 0; p < kPanels; ++p) {
                 auto& d = kFresh ? fresh[kFresh ? p : 0][kFresh ? e : 0] : sums[p][e];

@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/few_launch.h"
 #include "kernels/cuda/few_row.cuh"
+#include "kernels/cuda/few_source.cuh"
 
 namespace vitrine::cuda::few {
 
@@ -130,8 +131,8 @@ __global__ void __launch_bounds__(kThreads, 2) one_row_of_floats_kernel(const __
     };
     RowSource<kType> first = source(false);
     RowSource<kType> second = source(true);
-    const auto load = [&](Set& to) {
-        if (load_number >= turns) return;
+    const auto load = [&](Set& to, std::int32_t awaited) {
+        if (load_number + awaited >= turns) return;
 #pragma unroll
         for (int s = 0; s < kHeld; ++s) {
             const std::int32_t chunk = (load_batch * kHeld + s) * 32;
@@ -147,9 +148,10 @@ __global__ void __launch_bounds__(kThreads, 2) one_row_of_floats_kernel(const __
             second = source(true);
         }
     };
-    Set even;
-    Set odd;
-    load(even);
+    Set even = {};
+    Set odd = {};
+    const auto awaited = [&](const Set& set) { return wait_for_set(set[0][0].data.x, job); };
+    load(even, 0);
 
     if (!job.beside) wait_for_input();
     let_next_start();
@@ -199,10 +201,10 @@ __global__ void __launch_bounds__(kThreads, 2) one_row_of_floats_kernel(const __
         number += blocks;
     };
     for (;;) {
-        load(odd);
+        load(odd, awaited(even));
         multiply_set(even);
         if (number >= turns) break;
-        load(even);
+        load(even, awaited(odd));
         multiply_set(odd);
         if (number >= turns) break;
     }

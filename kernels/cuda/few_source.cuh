@@ -1,6 +1,7 @@
 // Where a lane's weights of a panel lie, found once a unit, so that a step costs an offset.
 #pragma once
 
+#include "kernels/cuda/few_job.h"
 #include "kernels/cuda/few_tile.cuh"
 
 namespace vitrine::cuda::few {
@@ -120,5 +121,13 @@ struct Source {
         }
     }
 };
+
+// Two sets of registers take turns: one is multiplied while the other is on its way. The compiler gives all
+// their loads one scoreboard, so that the first use of a set would wait for the loads of the other as well.
+// Hence a set is awaited before the other's loads are issued: they are made to depend on a word of it, whose
+// bits `nothing` takes away again.
+__device__ inline std::int32_t wait_for_set(std::uint32_t word, const Job& job) {
+    return static_cast<std::int32_t>(word) & job.nothing;
+}
 
 }  // namespace vitrine::cuda::few

@@ -95,6 +95,12 @@ struct Panel {
     std::uint32_t super[2];
     float grid[2];
 
+    // One that every load brings along.
+    __device__ std::uint32_t a_word() const {
+        if constexpr (kQuantized) return scale[0];
+        return data[0][0];
+    }
+
     __device__ void clear() {
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
