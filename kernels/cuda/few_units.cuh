@@ -62,8 +62,8 @@ __device__ inline Unit<kPanels> unit_of(const Job& job, std::int32_t unit) {
 }
 
 __device__ inline float activate(Activation kind, float x) {
-    if (kind == Activation::SiLU) return x / (1.0F + __expf(-x));
-    return x / (1.0F + __expf(-2.0F * 0.79788456F * fmaf(0.044715F, x * x * x, x)));
+    if (kind == Activation::SiLU) return __fdividef(x, 1.0F + __expf(-x));
+    return __fdividef(x, 1.0F + __expf(-2.0F * 0.79788456F * fmaf(0.044715F, x * x * x, x)));
 }
 
 // First element of row r's key in the layer, but for head and element; found before the sums are there.
@@ -100,12 +100,13 @@ __device__ inline void store_bytes(std::uint8_t* bytes, std::int32_t cols, std::
     std::uint32_t top = __float_as_uint(v) & 0x7FFFFFFFU;
     for (int offset = 8; offset > 0; offset /= 2) top = max(top, __shfl_xor_sync(kLanes, top, offset));
     const float largest = __uint_as_float(top);
-    const int code = top != 0 ? __float2int_rn(v * (127.0F / largest)) : 0;
+    const int code = top != 0 ? __float2int_rn(v * __fdividef(127.0F, largest)) : 0;
     int sum = code;
     for (int offset = 8; offset > 0; offset /= 2) sum += __shfl_xor_sync(kLanes, sum, offset);
     bytes[first + lane] = static_cast<std::uint8_t>(code);
     if (lane == 0)
-        reinterpret_cast<float2*>(bytes + cols)[first / 16] = {largest / 127.0F, static_cast<float>(sum)};
+        reinterpret_cast<float2*>(bytes + cols)[first / 16] = {largest * (1.0F / 127.0F),
+                                                               static_cast<float>(sum)};
 }
 
 // Row `local` of the unit, row r of the step; sum(local) gives the finished products of this r. `old` is what

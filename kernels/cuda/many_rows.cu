@@ -48,10 +48,11 @@ __device__ void store_eight(T* row, std::int32_t first, const float (&v)[kEight]
 
 constexpr float kLongest = 64.0F;
 
-// 2^-e for the e with v in [2^e, 2^(e+1)); 1 where there is none.
+// 2^-e for the e with v in [2^e, 2^(e+1)); 1 where there is none. A residual is multiplied by it too and must
+// not overflow: inputs under 2^-40, which a gate that is shut may well leave, are not worth more.
 __device__ float inverse_power(float v) {
     if (!(v > 0.0F) || isinf(v)) return 1.0F;
-    return ldexpf(1.0F, -max(-100, min(100, ilogbf(v))));
+    return ldexpf(1.0F, -max(-40, min(100, ilogbf(v))));
 }
 
 // The row is gone through in passes of kChunks eights a thread; the last pass stays in registers, so that a

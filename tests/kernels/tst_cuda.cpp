@@ -6,6 +6,7 @@
 #include <QtTest>
 
 #include "kernels/gpu/cuda_module.h"
+#include "kernels/host/half.h"
 #include "tests/kernels/fixture.h"
 
 using namespace vitrine;
@@ -58,6 +59,7 @@ struct Case {
     int start;  // rows of the first step
     int window;
     bool full;  // biases, head norms, post norms, soft caps, GeGLU
+    float embedding_scale = 1.5F;
 };
 
 Weight vector_of(Device& device, const std::vector<float>& v) {
@@ -113,7 +115,7 @@ std::vector<float> run(Device& device, const Layer& l, const Case& c, int replay
             device.begin_step(input);
             EmbedArgs embed;
             embed.table = embedding.get();
-            embed.scale = 1.5F;
+            embed.scale = c.embedding_scale;
             embed.x = x.get();
             device.embed(embed);
             QkvArgs qkv;
@@ -237,6 +239,48 @@ class TestCuda : public QObject {
                         QVERIFY2(difference <= tolerance * largest,
                                  qPrintable(QStringLiteral("%1 of %2").arg(difference).arg(largest)));
                     }
+    }
+
+    // Gates that are shut leave inputs of 1e-29 beside a residual of 1e10: whoever scales the one up must not
+    // lose the other.
+    void a_shut_gate() {
+        const auto gpus = cuda_gpus();
+        if (!gpus.ok()) QSKIP(gpus.error().message.c_str());
+        std::mt19937 random(77);
+        Layer layer(DType::F32, random);
+        const auto fill = [](OwnedTensor& t, float value) {
+            auto* v = reinterpret_cast<float*>(t.bytes.data());
+            std::fill(v, v + t.rows * t.cols, value);
+        };
+        fill(layer.embedding, 1.0F);
+        fill(layer.gate, -70.0F / kWidth);
+        layer.norm.assign(layer.norm.size(), 1.0F);
+        const auto narrow = [](OwnedTensor& t) {
+            OwnedTensor n{DType::F16, t.rows, t.cols, {}};
+            n.bytes.resize(static_cast<std::size_t>(t.rows * t.cols) * 2);
+            const auto* v = reinterpret_cast<const float*>(t.bytes.data());
+            for (std::int64_t i = 0; i < t.rows * t.cols; ++i)
+                put_u16(n.bytes.data() + 2 * i, float_to_half(v[i]));
+            t = std::move(n);
+        };
+        for (OwnedTensor* t : {&layer.embedding, &layer.wq, &layer.wk, &layer.wv, &layer.wo, &layer.gate,
+                               &layer.up, &layer.down, &layer.output})
+            narrow(*t);
+        const auto reference = make_device("reference", 0);
+        for (const bool plain : {true, false}) {
+            auto gpu = make_cuda_device(gpus->front().index, plain);
+            if (!gpu.ok()) QFAIL(gpu.error().message.c_str());
+            for (const int rows : {1, 5, 33, 130}) {
+                const Case c{DType::F16, rows, 0, 0, false, 3e10F};
+                const auto wanted = run(*reference, layer, c);
+                const auto got = run(**gpu, layer, c);
+                QCOMPARE(got.size(), wanted.size());
+                for (std::size_t i = 0; i < got.size(); ++i)
+                    QVERIFY2(std::abs(got[i] - wanted[i]) <= 0.01F * std::max(1.0F, std::abs(wanted[i])),
+                             qPrintable(
+                                 QStringLiteral("%1 rows: %2, not %3").arg(rows).arg(got[i]).arg(wanted[i])));
+            }
+        }
     }
 };
 
