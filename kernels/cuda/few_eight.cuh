@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(kThreads, 2) eight_rows_kernel(const __grid_co
         for (int s = 0; s < kHeld; ++s) {
             const std::int32_t step = (batch * kHeld + s) * kWarps + warp;
             if (step >= all_steps) break;
-            add_step<kType, true>(job, from[s], step, lane, sums);
+            add_step<kType, true>(job, Inputs<kType, 1>(job, step, lane), from[s], step, lane, sums);
         }
         if (++batch < batches) return;
         batch = 0;

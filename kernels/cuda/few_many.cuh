@@ -41,10 +41,36 @@ constexpr int kManyRows = kManyPanels * kPanelRows;
 template <int kEights, int kPanels = kManyPanels>
 using Sums = float[kPanels][kEights][4];
 
+// The activations of a step. What fits is loaded all at once, and before the weights are waited for: else
+// every unit of 32 inputs waits for its own.
+template <DType kType, int kEights>
+struct Inputs {
+    static constexpr int kUnits = Panel<kType>::kUnits;
+    static constexpr bool kAhead = kUnits * kEights <= 16;
+
+    const uint4* from;
+    uint4 ahead[kAhead ? kUnits : 1][kAhead ? kEights : 1];
+
+    __device__ Inputs(const Job& job, std::int32_t step, int lane)
+        : from(job.fragments + std::int64_t{step} * kUnits * kEights * 32 + lane) {
+        if constexpr (kAhead) {
+#pragma unroll
+            for (int u = 0; u < kUnits; ++u)
+#pragma unroll
+                for (int e = 0; e < kEights; ++e) ahead[u][e] = from[(u * kEights + e) * 32];
+        }
+    }
+    __device__ uint4 at(int u, int e) const {
+        if constexpr (kAhead) return ahead[u][e];
+        return from[(u * kEights + e) * 32];
+    }
+};
+
 // sums += a step of the panels times all rows of activations. kScaled: each 128 inputs have their own scales.
 template <DType kType, bool kScaled, int kEights, int kPanels>
-__device__ inline void add_step(const Job& job, const Panel<kType> (&from)[kPanels], std::int32_t step,
-                                int lane, float (&sums)[kPanels][kEights][4]) {
+__device__ inline void add_step(const Job& job, const Inputs<kType, kEights>& in,
+                                const Panel<kType> (&from)[kPanels], std::int32_t step, int lane,
+                                float (&sums)[kPanels][kEights][4]) {
     constexpr bool kOutside = Panel<kType>::kOutside;
     constexpr bool kFresh = kOutside || kScaled;
     typename Panel<kType>::Factors f[kPanels][2];
@@ -60,12 +86,6 @@ __device__ inline void add_step(const Job& job, const Panel<kType> (&from)[kPane
 #pragma unroll
         for (int e = 0; e < kEights; ++e) scale[e] = *reinterpret_cast<const float2*>(scales + 8 * e);
     }
-    const uint4* in = job.fragments + std::int64_t{step} * Panel<kType>::kUnits * kEights * 32 + lane;
-    // Few activations are loaded all at once, or every unit would wait for its own.
-    constexpr int kAhead = kEights == 1 ? Panel<kType>::kUnits : 0;
-    [[maybe_unused]] uint4 ahead[kAhead > 0 ? kAhead : 1];
-#pragma unroll
-    for (int u = 0; u < kAhead; ++u) ahead[u] = in[u * 32];
 #pragma unroll
     for (int u = 0; u < Panel<kType>::kUnits; ++u) {
         std::uint32_t weights[kPanels][2][4];
@@ -75,7 +95,7 @@ __device__ inline void add_step(const Job& job, const Panel<kType> (&from)[kPane
             for (int h = 0; h < 2; ++h) from[p].fragment(h, u, f[p][h], weights[p][h]);
 #pragma unroll
         for (int e = 0; e < kEights; ++e) {
-            const uint4 b = kAhead > 0 ? ahead[kAhead > 0 ? u : 0] : in[(u * kEights + e) * 32];
+            const uint4 b = in.at(u, e);
 #pragma unroll
             for (int p = 0; p < kPanels; ++p) {
                 auto& d = kFresh ? fresh[kFresh ? p : 0][kFresh ? e : 0] : sums[p][e];
@@ -164,7 +184,7 @@ __global__ void __launch_bounds__(kThreads, kEights <= 2 ? 2 : 1)
                 const auto last = static_cast<std::int32_t>(panels_of(w.rows)) - 1;
                 held[p].load(w, min(unit.panel[p], last), step, lane);
             }
-            add_step<kType, false>(job, held, step, lane, sums);
+            add_step<kType, false>(job, Inputs<kType, kEights>(job, step, lane), held, step, lane, sums);
         }
         finish_many<kEights>(job, number, parts, factors, kv, sums, [] { __syncthreads(); });
     }
@@ -202,8 +222,10 @@ __global__ void __launch_bounds__(kRingThreads, kEights <= 2 ? 2 : 1)
     for (auto number = static_cast<std::int32_t>(blockIdx.x); number < job.units;
          number += static_cast<std::int32_t>(gridDim.x)) {
         for (std::int32_t first = 0; first < all_steps; first += kManySteps, ring.next()) {
-            barrier_wait(ring.full + ring.at, ring.turn);
+            // Of a step that is not there the first is loaded.
             const std::int32_t step = first + warp;
+            const Inputs<kType, kEights> inputs(job, step < all_steps ? step : 0, lane);
+            barrier_wait(ring.full + ring.at, ring.turn);
             if (step < all_steps) {
                 Panel<kType> held[kManyPanels];
 #pragma unroll
@@ -215,7 +237,7 @@ __global__ void __launch_bounds__(kRingThreads, kEights <= 2 ? 2 : 1)
                         held[p].load_grid(unit.matrix[p]->w, unit.panel[p], step, lane);
                     }
                 }
-                add_step<kType, false>(job, held, step, lane, sums);
+                add_step<kType, false>(job, inputs, held, step, lane, sums);
             }
             __syncwarp();
             if (lane == 0) barrier_arrive(ring.empty + ring.at);
