@@ -152,6 +152,7 @@ __global__ void __launch_bounds__(kThreads, 2) one_row_of_floats_kernel(const __
     Set odd = {};
     const auto awaited = [&](const Set& set) { return wait_for_set(set[0][0].data.x, job); };
     load(even, 0);
+    fetch_norm(job.norm, job.cols);
 
     if (!job.beside) wait_for_input();
     let_next_start();

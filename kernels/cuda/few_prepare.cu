@@ -16,6 +16,7 @@ constexpr std::int32_t kQuadInputs = 128;
 
 __global__ void __launch_bounds__(1024) prepare_eight_kernel(PrepareArgs a, Arrangement arrangement) {
     __shared__ float square_parts[32];
+    fetch_norm(a.norm, a.cols);
     wait_for_input();
     let_next_start();
     const auto r = static_cast<std::int32_t>(blockIdx.x);
@@ -85,6 +86,7 @@ __global__ void __launch_bounds__(kPrepareThreads)
     prepare_kernel(PrepareArgs a, Arrangement arrangement, std::int32_t eights) {
     __shared__ float top_parts[kPrepareThreads / 32];
     __shared__ float square_parts[kPrepareThreads / 32];
+    fetch_norm(a.norm, a.cols);
     wait_for_input();
     let_next_start();
     const auto r = static_cast<std::int32_t>(blockIdx.x);

@@ -22,6 +22,16 @@ __device__ inline void let_next_start() {
 #endif
 }
 
+// Asks for a norm's weights before the kernel waits for its input: they were last read a step ago, and all
+// weights of the model have gone through the cache since.
+__device__ inline void fetch_norm(const float* norm, std::int32_t cols) {
+    constexpr std::int32_t kLine = 32;  // floats
+    if (norm == nullptr) return;
+    for (auto i = static_cast<std::int32_t>(threadIdx.x) * kLine; i < cols;
+         i += static_cast<std::int32_t>(blockDim.x) * kLine)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(norm + i));
+}
+
 template <int kPanels>
 struct Unit {
     const Matrix* matrix[kPanels];
