@@ -19,6 +19,8 @@ struct BenchOptions {
     std::vector<std::int32_t> depth = {0};
     std::vector<std::int32_t> batch = {1};
     std::vector<std::int32_t> step;
+    DraftFlags draft;
+    std::string prompts;  // of the comparison with drafts
     std::int32_t repeat = 5;
     bool json = false;
 };

@@ -1,5 +1,6 @@
 // Options of `vitrine-cli bench`, its JSON and its table.
 #include "app/cli/bench.h"
+#include "app/cli/bench_draft.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/latency.h"
 #include "app/cli/machine.h"
@@ -83,6 +84,36 @@ std::string as_table(const Bench& bench, Model& model, const std::string& senten
     return table;
 }
 
+// Nothing but the comparison.
+int run_draft_bench(const BenchOptions& options, const OpenedModel& opened, Recorder& recorder,
+                    const std::function<bool()>& stopped) {
+    const auto draft = open_draft(options.draft, opened.model);
+    if (!draft.ok()) {
+        note(draft.error().message);
+        return 2;
+    }
+    DraftBenchOptions compared;
+    compared.prompts = options.prompts;
+    compared.rounds = options.repeat;
+    if (!options.decode.empty()) compared.tokens = options.decode.front();
+    const Speculation speculation = options.draft.speculation();
+    const auto result = bench_drafts(opened.model, *draft, options.engine.engine_options(), speculation,
+                                     compared, recorder, stopped);
+    const Status whole = recorder.finish();
+    if (!whole.ok()) note(whole.error().message);
+    if (!result.ok()) {
+        note(result.error().message);
+        return 1;
+    }
+    if (options.json)
+        write_out(to_line({{"machine", {{"cpu", cpu_name()}}},
+                           {"results", OrderedJson::array({draft_bench_json(*result, speculation)})}}));
+    else
+        write_out(terminal_text(opened.sentence + "\nDevice: " + opened.model->device().info().description +
+                                "\nCPU: " + cpu_name() + "\n" + draft_bench_text(*result, speculation)));
+    return whole.ok() ? output_status() : 1;
+}
+
 }  // namespace
 
 int run_bench(const BenchOptions& options) {
@@ -103,6 +134,9 @@ int run_bench(const BenchOptions& options) {
             return 2;
         }
     }
+    if (options.draft.wanted())
+        return run_draft_bench(options, *opened, recorder,
+                               [&] { return interrupts && interrupts->pending() > 0; });
     Bench bench(opened->model, options.engine.engine_options(), options.repeat, recorder);
     if (interrupts) bench.stopped = [&] { return interrupts->pending() > 0; };
     const auto done = measure(bench, options, named ? options.prefill : std::vector<std::int32_t>{256},

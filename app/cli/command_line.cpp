@@ -206,6 +206,16 @@ CLI::App* add_bench(CLI::App& app, BenchOptions& options) {
     add_integers(*bench, "--batch", options.batch, 1, 256, "Sequences at a time (1)");
     add_integer(*bench, "--repeat", options.repeat, 1, 1000, "Timed repetitions after one that is not (5)");
     add_engine(*bench, options.engine);
+    add_draft(*bench, options.draft);
+    bench
+        ->add_option(
+            "--prompts", options.prompts,
+            "With --draft: the prompts to compare plain decoding and drafts on, a JSON object with a "
+            "member \"prompt\" a line (default: a few of the program's own)")
+        ->type_name("FILE");
+    bench->footer(
+        "With --draft or --draft-model nothing else is measured: each prompt is answered with and without "
+        "drafts in turns, --decode tokens at most (128), --repeat rounds.");
     add_trace(*bench, options.engine);
     bench->add_flag("--json", options.json, "One JSON object");
     return bench;

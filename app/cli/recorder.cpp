@@ -28,13 +28,14 @@ void Recorder::attach(Engine& engine) {
                    .started = engine.started()});
 }
 
-void Recorder::collect(Engine& engine) {
+void Recorder::collect(Engine& engine, const std::function<void(std::span<const Record>)>& see) {
     std::array<Record, 256> some;
     TelemetryRing& ring = engine.telemetry();
     for (std::size_t n = ring.pop(some); n > 0; n = ring.pop(some)) {
         const std::span<const Record> records(some.data(), n);
         metrics_.add(records);
         if (trace_) trace_->add(records);
+        if (see) see(records);
     }
     if (trace_) trace_->set_lost(ring.dropped());
 }

@@ -1,7 +1,9 @@
 // What the commands keep of an engine's telemetry: a trace file, figures, or nothing at all.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "core/engine/engine.h"
@@ -19,7 +21,9 @@ class Recorder {
     // Before the first step of an engine, which may be a new one each time.
     void attach(Engine& engine);
     // Takes what the engine wrote since the last call.
-    void collect(Engine& engine);
+    void collect(Engine& engine) { collect(engine, nullptr); }
+    // `see` looks at them as well; may be empty.
+    void collect(Engine& engine, const std::function<void(std::span<const Record>)>& see);
     Metrics& metrics() { return metrics_; }
     // Ends the trace; where it lacks something the error says so.
     Status finish();

@@ -87,6 +87,8 @@ Status Engine::set_speculation(RequestId request, const Speculation& speculation
     return {};
 }
 
+SpeculationFigures Engine::speculation() const { return impl_->speculation_figures(); }
+
 bool Engine::step(EngineListener& listener) { return impl_->step(listener); }
 
 void Engine::drop_cancelled(EngineListener& listener) {

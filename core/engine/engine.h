@@ -5,6 +5,7 @@
 // core/sched/scheduler.h).
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -129,6 +130,20 @@ class EngineListener {
     virtual void on_finish(const FinishEvent& event) = 0;
 };
 
+// What speculation costs and brings here, as measured so far. Seconds; 0: not measured.
+struct SpeculationFigures {
+    // Index k: an iteration of one sequence with k proposed tokens. 0: the plain one. What was not measured
+    // is estimated from its neighbours.
+    std::array<double, kLongestDraft + 1> step{};
+    double draft_step = 0;   // one proposal of the draft model
+    double model_rate = 0;   // how often its proposals stay, of those whose predecessors stayed
+    double lookup_rate = 0;  // the same of tokens looked up after an ending of four tokens
+    // What "auto" would ask of the draft model now, for one sequence; Off: it costs more than it gives.
+    Drafting choice = Drafting::Off;
+    std::int32_t length = 0;
+    double gain = 0;  // tokens per second with the best fixed length, as a multiple of plain decoding
+};
+
 struct MemoryPlan {
     std::uint64_t weights = 0;
     std::uint64_t kv = 0;
@@ -173,6 +188,7 @@ class Engine {
     const std::shared_ptr<Model>& draft() const;
     // Of a request that runs; nothing happens where it has ended. InvalidArgument for a length out of range.
     Status set_speculation(RequestId request, const Speculation& speculation);
+    SpeculationFigures speculation() const;
 
     // Forgets what a conversation holds; with drop_cache its blocks also leave the prefix cache.
     void release_session(std::int64_t session, bool drop_cache = false);

@@ -174,6 +174,7 @@ void Engine::Impl::deliver_token(Live& l, Result<Sampled> sampled, EngineListene
     l.sequence.tokens.push_back(sampled->id);
     if (origin == TokenOrigin::Accepted) scheduler.accept(l.sequence);
     ++l.stats.generated_tokens;
+    ++tokens_of_step;
     const double time = now();
     const double interval = index == 0 ? time - l.submitted : time - l.last_token;
     if (index == 0) {

@@ -18,6 +18,7 @@
 #include "core/kv/kv_manager.h"
 #include "core/model/forward.h"
 #include "core/sched/scheduler.h"
+#include "core/spec/draft_policy.h"
 #include "core/spec/lookup_drafter.h"
 #include "core/spec/model_drafter.h"
 #include "core/text/stop_matcher.h"
@@ -48,6 +49,7 @@ struct Live {
     std::vector<Live*> siblings;            // of the first answer, until they are born
     std::unique_ptr<LookupDrafter> lookup;  // from its first look-up on
     Draft draft;                            // of this iteration
+    DraftRates rates;                       // how often proposals stayed in this answer
 };
 
 // The sliding window that every layer has; 0 where one sees everything.
@@ -103,7 +105,10 @@ struct Engine::Impl {
     void make_drafts(StepPlan& plan);
     bool may_draft(const StepPlan& plan, const StepItem& item) const;
     std::int32_t most_drafts(const Live& l) const;
-    void look_up(Live& l, std::int32_t most);
+    void look_up(Live& l, std::int32_t most, std::int32_t shortest);
+    void choose_drafts(const StepPlan& plan);
+    void observe_step(const StepPlan& plan, double seconds);
+    SpeculationFigures speculation_figures() const;
     void verify_drafts(const StepItem& item, Live& l, std::size_t output, EngineListener& listener);
     void note_verification(const Live& l, const Draft& draft, std::int32_t first, std::int32_t accepted,
                            DraftEnd end);
@@ -130,6 +135,7 @@ struct Engine::Impl {
     Sampler sampler;
     std::shared_ptr<Model> draft_model;
     std::unique_ptr<ModelDrafter> drafter;  // after its model: it goes first
+    DraftPolicy policy;
     TelemetryRing telemetry;
     PoolStory story;
     std::map<std::int64_t, std::unique_ptr<Live>> live;  // by request, in order of arrival
@@ -146,6 +152,12 @@ struct Engine::Impl {
     std::vector<std::vector<double>> sample_uniforms;
     std::vector<std::int32_t> sample_of_item;  // index into samples; −1: read and sampled here
     std::vector<std::int32_t> draft_of_item;   // proposals that there is room for, by item of the plan
+    std::vector<float> doubt_of_item;          // see DraftTask
+    std::vector<DraftWish> wishes;
+    std::vector<std::size_t> wish_of_item;
+    std::int64_t draft_steps = 0;     // of the draft model in this iteration
+    std::int32_t tokens_of_step = 0;  // that came out of it
+    std::int32_t sequences_of_step = 0;
     std::vector<DraftTask> draft_tasks;
     float draft_seconds = 0;   // of this iteration
     float verify_seconds = 0;  // of its forward pass

@@ -118,6 +118,12 @@ Status Engine::Impl::set_draft(std::shared_ptr<Model> draft) {
                              " of memory are free. Choose a shorter context or fewer blocks, or none."};
         VITRINE_TRY(made, ModelDrafter::make(draft->device(), draft->config(), draft->weights(), o));
         bytes += draft->weights().bytes;
+        const std::uint64_t all = memory.weights + memory.kv + memory.workspace + bytes;
+        if (options.memory_budget != 0 && all > options.memory_budget)
+            return Error{ErrorKind::OutOfMemory,
+                         "With the draft model's " + mebibytes(bytes) + " the memory budget of " +
+                             mebibytes(options.memory_budget) + " is exceeded: " + mebibytes(all) +
+                             " are needed. Choose a larger budget, a shorter context or no draft model."};
     }
     drafter = std::move(made);
     draft_model = std::move(draft);

@@ -13,10 +13,15 @@
 namespace vitrine {
 namespace {
 
-// A look-up of one token is right too seldom.
+// A look-up of one token is right too seldom, where nobody watches.
 constexpr std::int32_t kShortestMatch = 2;
-// With both drafters: an ending this long is worth more than the draft model's word.
-constexpr std::int32_t kCertainMatch = 5;
+
+// Every sequence has one token of its own in it, and what was proposed.
+bool decodes_only(const StepPlan& plan) {
+    return std::all_of(plan.items.begin(), plan.items.end(), [](const StepItem& i) {
+        return i.count - i.drafts == 1 && i.outputs == 1 + i.drafts;
+    });
+}
 
 }  // namespace
 
@@ -34,10 +39,9 @@ std::int32_t Engine::Impl::most_drafts(const Live& l) const {
     return std::max(0, most);
 }
 
-void Engine::Impl::look_up(Live& l, std::int32_t most) {
+void Engine::Impl::look_up(Live& l, std::int32_t most, std::int32_t shortest) {
     if (!l.lookup) l.lookup = std::make_unique<LookupDrafter>();
-    const bool other = l.request.speculation.drafting == Drafting::Auto && drafter;
-    l.lookup->draft(l.sequence.tokens, most, other ? kCertainMatch : kShortestMatch, l.draft);
+    l.lookup->draft(l.sequence.tokens, most, shortest, l.draft);
     // A prompt may hold ids that answers never do.
     const std::int32_t vocab = std::min(vocabulary_of(l), model->config().vocab);
     const auto bad = std::find_if(l.draft.tokens.begin(), l.draft.tokens.end(),
@@ -46,8 +50,44 @@ void Engine::Impl::look_up(Live& l, std::int32_t most) {
     l.draft.confidence.resize(l.draft.tokens.size());
 }
 
+// Who leaves it to the policy learns how many of its draft_of_item tokens are worth it, and from whom.
+void Engine::Impl::choose_drafts(const StepPlan& plan) {
+    wishes.clear();
+    wish_of_item.clear();
+    auto rows = static_cast<std::int32_t>(plan.items.size());
+    for (std::size_t i = 0; i < plan.items.size(); ++i) {
+        Live& l = live_of(*plan.items[i].sequence);
+        if (l.request.speculation.drafting != Drafting::Auto) {
+            rows += draft_of_item[i];
+            continue;
+        }
+        if (draft_of_item[i] == 0) continue;
+        look_up(l, draft_of_item[i], 1);
+        DraftWish wish;
+        wish.most = draft_of_item[i];
+        wish.found = static_cast<std::int32_t>(l.draft.size());
+        wish.match = l.draft.match;
+        wish.sampled = !l.request.sampling.greedy();
+        wish.model = drafter != nullptr;
+        wish.rates = &l.rates;
+        wishes.push_back(wish);
+        wish_of_item.push_back(i);
+    }
+    if (wishes.empty()) return;
+    if (decodes_only(plan)) policy.choose(wishes, rows);
+    for (std::size_t w = 0; w < wishes.size(); ++w) {
+        const std::size_t i = wish_of_item[w];
+        draft_of_item[i] = wishes[w].length;
+        doubt_of_item[i] = wishes[w].doubt;
+        if (wishes[w].drafting != Drafting::Lookup) live_of(*plan.items[i].sequence).draft.clear();
+    }
+}
+
 void Engine::Impl::plan_drafts(StepPlan& plan) {
     draft_of_item.assign(plan.items.size(), 0);
+    doubt_of_item.assign(plan.items.size(), 0.0F);
+    draft_steps = 0;
+    sequences_of_step = static_cast<std::int32_t>(plan.items.size());
     std::int32_t wanting = 0;
     for (std::size_t i = 0; i < plan.items.size(); ++i) {
         live_of(*plan.items[i].sequence).draft.clear();
@@ -56,30 +96,55 @@ void Engine::Impl::plan_drafts(StepPlan& plan) {
         wanting += draft_of_item[i] > 0 ? 1 : 0;
     }
     if (wanting == 0) return;
+    // What is left of rows and outputs is shared out evenly.
     std::int32_t promised = 0;
     for (std::size_t i = 0; i < plan.items.size(); ++i) {
         std::int32_t& most = draft_of_item[i];
         if (most == 0) continue;
-        const StepItem& item = plan.items[i];
-        Live& l = live_of(*item.sequence);
-        // What is left is shared out evenly.
-        const std::int32_t left = scheduler.draft_room(plan, item) - promised;
-        most = std::clamp(left / wanting--, 0, most);
-        const Drafting drafting = l.request.speculation.drafting;
-        if (most > 0 && drafting != Drafting::Model) {
-            look_up(l, most);
-            if (!l.draft.empty() || drafting == Drafting::Lookup || !drafter)
-                most = static_cast<std::int32_t>(l.draft.size());
-        } else if (!drafter) {
+        Live& l = live_of(*plan.items[i].sequence);
+        most = std::clamp((scheduler.draft_room(plan, plan.items[i]) - promised) / wanting--, 0, most);
+        if (most > 0 && l.request.speculation.drafting == Drafting::Lookup) {
+            look_up(l, most, kShortestMatch);
+            most = static_cast<std::int32_t>(l.draft.size());
+        } else if (l.request.speculation.drafting == Drafting::Model && !drafter) {
             most = 0;
         }
-        if (most > 0) most = scheduler.reserve_drafts(plan, item, most);
         promised += most;
-        if (!l.draft.empty()) {
-            l.draft.tokens.resize(static_cast<std::size_t>(most));
-            l.draft.confidence.resize(static_cast<std::size_t>(most));
+    }
+    choose_drafts(plan);
+    for (std::size_t i = 0; i < plan.items.size(); ++i) {
+        std::int32_t& most = draft_of_item[i];
+        if (most > 0) most = scheduler.reserve_drafts(plan, plan.items[i], most);
+        Draft& draft = live_of(*plan.items[i].sequence).draft;
+        if (draft.size() > static_cast<std::size_t>(most)) {
+            draft.tokens.resize(static_cast<std::size_t>(most));
+            draft.confidence.resize(static_cast<std::size_t>(most));
         }
     }
+}
+
+void Engine::Impl::observe_step(const StepPlan& plan, double seconds) {
+    if (!decodes_only(plan)) return;
+    policy.observe({.sequences = static_cast<std::int32_t>(plan.items.size()),
+                    .rows = plan.tokens,
+                    .tokens = tokens_of_step,
+                    .seconds = seconds,
+                    .draft_seconds = static_cast<double>(draft_seconds),
+                    .draft_steps = static_cast<std::int32_t>(draft_steps)});
+}
+
+SpeculationFigures Engine::Impl::speculation_figures() const {
+    SpeculationFigures f;
+    for (std::size_t k = 0; k < f.step.size(); ++k) f.step[k] = policy.cost(static_cast<std::int32_t>(k) + 1);
+    f.draft_step = policy.draft_cost();
+    f.model_rate = policy.model_rate();
+    f.lookup_rate = policy.lookup_rate(4);
+    const DraftWish outlook = policy.outlook(kLongestDraft, drafter != nullptr);
+    f.choice = outlook.drafting;
+    f.length = outlook.length;
+    for (std::int32_t k = 1; k <= kLongestDraft && drafter; ++k)
+        f.gain = std::max(f.gain, policy.gain(outlook, Drafting::Model, k, 1));
+    return f;
 }
 
 void Engine::Impl::make_drafts(StepPlan& plan) {
@@ -93,10 +158,15 @@ void Engine::Impl::make_drafts(StepPlan& plan) {
                                .vocab = std::min(vocabulary_of(l), model->config().vocab),
                                .index = static_cast<std::uint64_t>(l.stats.generated_tokens),
                                .most = draft_of_item[i],
+                               .doubt = doubt_of_item[i],
                                .draft = &l.draft});
     }
     // Where the draft model fails the answers go on without it: nothing is lost but time.
-    if (!draft_tasks.empty() && drafter) static_cast<void>(drafter->draft(draft_tasks));
+    if (!draft_tasks.empty() && drafter) {
+        const std::int64_t before = drafter->steps();
+        static_cast<void>(drafter->draft(draft_tasks));
+        draft_steps = drafter->steps() - before;
+    }
     for (std::size_t i = 0; i < plan.items.size(); ++i) {
         StepItem& item = plan.items[i];
         if (draft_of_item[i] == 0) continue;
@@ -118,7 +188,7 @@ void Engine::Impl::note_verification(const Live& l, const Draft& draft, std::int
         .time = now(),
         .draft = draft_seconds,
         .verify = verify_seconds,
-        .plain = 0,
+        .plain = static_cast<float>(policy.measured(sequences_of_step)),
         .index = first,
         .token = end == DraftEnd::Corrected || end == DraftEnd::Bonus ? l.sequence.tokens.back().value : -1,
         .proposed = static_cast<std::uint8_t>(draft.size()),
@@ -178,6 +248,7 @@ void Engine::Impl::verify_drafts(const StepItem& item, Live& l, std::size_t outp
                       verdict->accepted ? TokenOrigin::Accepted : TokenOrigin::Corrected);
         if (end == DraftEnd::Corrected) break;
     }
+    policy.observe(l.draft, accepted, end == DraftEnd::Corrected, l.rates);
     note_verification(l, l.draft, first, accepted, end);
     if (!l.finished) {
         if (drafter) drafter->keep(item.sequence->table, item.sequence->computed);

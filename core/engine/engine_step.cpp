@@ -132,6 +132,7 @@ bool Engine::Impl::step(EngineListener& listener) {
             note(item.sequence->id.value, RequestEvent::PrefillChunk, item.count, verify_seconds);
     }
     scheduler.commit(plan);
+    tokens_of_step = 0;
     for (const StepItem& item : plan.items) {
         const BlockTable& table = item.sequence->table;
         const auto last = static_cast<std::size_t>((item.start + item.count - 1) / options.block_size);
@@ -141,6 +142,7 @@ bool Engine::Impl::step(EngineListener& listener) {
     deliver(plan, listener);
 
     const double end = now();
+    observe_step(plan, end - begin - static_cast<double>(draft_seconds));
     const PhaseTimes phases = device().phase_times();
     Record r{};
     r.kind = RecordKind::Iteration;
