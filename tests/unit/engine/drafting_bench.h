@@ -16,7 +16,9 @@ class DraftingBench {
 
     const std::shared_ptr<Model>& target(const std::string& device = "cpu") {
         auto& m = targets_[device];
-        if (!m) m = load_or_die(file("target", small_model(options_)), device);
+        // One thread: where other processes hold the cores, threads that wait for each other at every
+        // operation of so small a model take minutes.
+        if (!m) m = load_or_die(file("target", small_model(options_)), device, 1);
         return m;
     }
 
