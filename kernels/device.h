@@ -20,6 +20,14 @@ struct DeviceInfo {
     std::int32_t threads = 0;
 };
 
+// The largest step that a model will ask for, so that its memory is known before anything is loaded.
+struct StepNeeds {
+    std::int32_t rows = 0;
+    std::int32_t outputs = 0;  // rows of logits
+    std::int32_t embedding = 0, heads = 0, kv_heads = 0, head_dim = 0, feed_forward = 0, vocab = 0;
+    std::int32_t ropes = 1;  // kinds of rotary embeddings
+};
+
 // Owned by one thread at a time; handles outlive neither the device nor each other's uses.
 class Device : public Ops {
   public:
@@ -34,7 +42,14 @@ class Device : public Ops {
     virtual Result<Buffer> allocate(std::size_t floats) = 0;  // not zeroed
     virtual Result<KvCache> make_kv(const KvShape& shape) = 0;
 
+    // Device memory that steps take beside weights, cache and buffers: working memory of the operations, of
+    // the sampler, ids and rotations. 0 where that is memory of the host that grows as it is needed.
+    virtual std::uint64_t step_bytes(const StepNeeds& /*needs*/) const { return 0; }
+    // Takes it, so that no step has to ask for memory. OutOfMemory where it does not fit.
+    virtual Status reserve(const StepNeeds& /*needs*/) { return {}; }
+
     // `count` floats from `first` as host memory: valid until the next step. After finish_step() only.
+    // Empty where the device failed; finish_step() then tells why once more.
     virtual std::span<const float> read(const BufferStorage& buffer, std::size_t first,
                                         std::size_t count) = 0;
     virtual void write(BufferStorage& buffer, std::size_t first, std::span<const float> values) = 0;

@@ -254,8 +254,25 @@ struct BlockCopy {
 // Seconds of the last step by what they were spent on, as measured on the device.
 struct PhaseTimes {
     double embed = 0;
-    double matrix = 0;  // projections, feed-forward and output matrix, with the norms fused into them
+    double qkv = 0;  // like those below with the norms that are fused into it
     double attention = 0;
+    double project = 0;
+    double feed_forward = 0;
+    double logits = 0;
+    double sample = 0;  // what the device itself draws
+
+    double matrix() const { return qkv + project + feed_forward + logits; }
+    double total() const { return embed + matrix() + attention + sample; }
+    PhaseTimes& operator+=(const PhaseTimes& other) {
+        embed += other.embed;
+        qkv += other.qkv;
+        attention += other.attention;
+        project += other.project;
+        feed_forward += other.feed_forward;
+        logits += other.logits;
+        sample += other.sample;
+        return *this;
+    }
 };
 
 class Ops {
@@ -280,6 +297,9 @@ class Ops {
     // Copies whole blocks in all layers (copy on write). Outside begin_step/finish_step as well.
     virtual void copy_blocks(KvStorage& kv, std::span<const BlockCopy> copies) = 0;
 
+    // Starts what was asked for since begin_step(). A device with a queue returns at once, and what the host
+    // does until finish_step() costs no time; others have computed already. Optional: finish_step() does it.
+    virtual void launch_step() {}
     // Waits for everything enqueued; an error of any operation since begin_step() comes out here.
     virtual Status finish_step() = 0;
     virtual PhaseTimes phase_times() const = 0;

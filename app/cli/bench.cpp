@@ -132,7 +132,7 @@ Status Bench::read_pass() {
 Status Bench::prefill(std::int32_t tokens, std::int32_t depth, std::int32_t batch) {
     VITRINE_TRY(const auto engine, engine_for(static_cast<std::int64_t>(depth) + tokens + 1, batch, 1));
     VITRINE_CHECK(warm(*engine, depth, batch));
-    Timing timing{"prefill", tokens, depth, batch, false, {}, {}, {}, 0};
+    Timing timing{"prefill", tokens, depth, batch, false, {}, {}, {}, {}, 0};
     recorder_.metrics().clear();
     for (std::int32_t round = -1; round < repeat_; ++round) {  // the first one warms up
         VITRINE_CHECK(read_pass());
@@ -151,9 +151,11 @@ Status Bench::prefill(std::int32_t tokens, std::int32_t depth, std::int32_t batc
             static_cast<void>(id);
         }
         const std::int64_t before = engine->iterations();
+        static_cast<void>(engine->take_phases());
         const auto begin = Clock::now();
         VITRINE_CHECK(run_out(*engine, counter));
         const double seconds = seconds_since(begin);
+        const PhaseFigures phases = engine->take_phases();
         // What was computed: the prompts without what their depth brought along.
         const std::int64_t computed = prompt - counter.cached;
         const auto steps = static_cast<double>(engine->iterations() - before);
@@ -162,6 +164,7 @@ Status Bench::prefill(std::int32_t tokens, std::int32_t depth, std::int32_t batc
             recorder_.metrics().clear();
             continue;
         }
+        timing.phases += phases;
         timing.tok_s.push_back(static_cast<double>(computed) / seconds);
         timing.weights_gb_s.push_back(steps * static_cast<double>(engine->weight_bytes_per_step()) / seconds *
                                       1e-9);
@@ -181,7 +184,7 @@ Status Bench::decode(std::int32_t tokens, std::int32_t depth, std::int32_t batch
                 engine_for(least < context ? std::min(context, least + lead) : least, batch, 1));
     const std::int32_t most = engine->context() - prompt;
     VITRINE_CHECK(warm(*engine, depth, batch));
-    Timing timing{"decode", tokens, depth, batch, false, {}, {}, {}, 0};
+    Timing timing{"decode", tokens, depth, batch, false, {}, {}, {}, {}, 0};
     recorder_.metrics().clear();
     for (std::int32_t round = -1; round < repeat_; ++round) {
         VITRINE_CHECK(read_pass());
@@ -200,10 +203,12 @@ Status Bench::decode(std::int32_t tokens, std::int32_t depth, std::int32_t batch
         while (counter.started.size() < static_cast<std::size_t>(batch) && engine->step(counter)) {
         }
         const std::int64_t before = counter.tokens;
+        static_cast<void>(engine->take_phases());
         const auto begin = Clock::now();
         std::int32_t steps = 0;
         while (steps < tokens && counter.finished == 0 && engine->step(counter)) ++steps;
         const double seconds = seconds_since(begin);
+        const PhaseFigures phases = engine->take_phases();
         const std::int64_t made = counter.tokens - before;
         timing.kv_waste = std::max(timing.kv_waste, engine->snapshot().waste());
         stop->store(true);
@@ -217,6 +222,7 @@ Status Bench::decode(std::int32_t tokens, std::int32_t depth, std::int32_t batch
             recorder_.metrics().clear();
             continue;
         }
+        timing.phases += phases;
         timing.tok_s.push_back(static_cast<double>(made) / seconds);
         timing.weights_gb_s.push_back(steps * static_cast<double>(engine->weight_bytes_per_step()) / seconds *
                                       1e-9);
@@ -231,7 +237,7 @@ Status Bench::step(std::int32_t tokens, std::int32_t wanted_depth) {
     const std::int32_t depth = wanted_depth / std::max(1, options_.block_size) * options_.block_size;
     VITRINE_TRY(const auto engine, engine_for(static_cast<std::int64_t>(depth) + tokens, 1, tokens));
     VITRINE_CHECK(warm(*engine, depth, 1));
-    Timing timing{"decode", tokens, depth, 1, true, {}, {}, {}, 0};
+    Timing timing{"decode", tokens, depth, 1, true, {}, {}, {}, {}, 0};
     constexpr std::int32_t steps_a_round = 8;
     std::uint64_t fresh = 2'000'000;
     for (std::int32_t round = -1; round < repeat_; ++round) {
@@ -252,9 +258,11 @@ Status Bench::step(std::int32_t tokens, std::int32_t wanted_depth) {
             };
             VITRINE_TRY(const RequestId id, engine->submit(std::move(request)));
             static_cast<void>(id);
+            static_cast<void>(engine->take_phases());
             const auto begin = Clock::now();
             engine->step(counter);
             seconds.push_back(seconds_since(begin));
+            if (round >= 0) timing.phases += engine->take_phases();
             const bool one_step = counter.finished == 1;
             VITRINE_CHECK(run_out(*engine, counter));
             if (!one_step || rows != tokens)

@@ -37,6 +37,7 @@ struct Timing {
     std::vector<double> tok_s;  // of all sequences together, one a repetition
     std::vector<double> weights_gb_s;
     MetricsSummary latency = {};  // of all timed repetitions
+    PhaseFigures phases = {};     // of all timed iterations
     double kv_waste = 0;          // greatest share of used KV memory that held nothing
 };
 

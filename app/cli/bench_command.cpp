@@ -22,12 +22,34 @@ Status measure(Bench& bench, const BenchOptions& options, const std::vector<std:
     return {};
 }
 
-OrderedJson as_json(const Bench& bench) {
+// Time, bytes and bandwidth of each phase, an iteration.
+OrderedJson phases_json(const PhaseFigures& figures, double read) {
+    OrderedJson list = OrderedJson::array();
+    const double steps = static_cast<double>(std::max<std::int64_t>(figures.iterations, 1));
+    const std::vector<PhaseFigure> phases = phases_of(figures);
+    double total = 0;
+    for (const PhaseFigure& phase : phases) total += phase.seconds;
+    for (const PhaseFigure& phase : phases) {
+        OrderedJson one;
+        one["phase"] = phase.name;
+        one["share_of_time"] = phase.seconds / total;
+        one["seconds"] = phase.seconds / steps;
+        one["bytes"] = phase.bytes / steps;
+        one["gb_s"] = phase.gb_s();
+        one["share_of_read_bandwidth"] = read > 0 ? OrderedJson(phase.gb_s() / read) : OrderedJson();
+        list.push_back(std::move(one));
+    }
+    return list;
+}
+
+OrderedJson as_json(const Bench& bench, const DeviceInfo& device) {
     const double read = bench.read_gb_s();
     OrderedJson reply;
     const std::string cpu = cpu_name();
     reply["machine"] = {
-        {"cpu", cpu.empty() ? OrderedJson() : OrderedJson(cpu)}, {"gpu", nullptr}, {"read_gb_s", read}};
+        {"cpu", cpu.empty() ? OrderedJson() : OrderedJson(cpu)},
+        {"gpu", device.name.rfind("cuda", 0) == 0 ? OrderedJson(device.description) : OrderedJson()},
+        {"read_gb_s", read}};
     reply["results"] = OrderedJson::array();
     for (const Timing& timing : bench.timings()) {
         const double weights = median(timing.weights_gb_s);
@@ -44,6 +66,7 @@ OrderedJson as_json(const Bench& bench) {
         if (timing.step) result["step"] = true;
         if (timing.latency.requests > 0) result["latency"] = latency_json(timing.latency);
         if (timing.kv_waste > 0) result["kv_waste"] = timing.kv_waste;
+        result["phases"] = phases_json(timing.phases, read);
         reply["results"].push_back(std::move(result));
     }
     return reply;
@@ -51,6 +74,28 @@ OrderedJson as_json(const Bench& bench) {
 
 std::string right(const std::string& text, std::size_t width) {
     return text.size() >= width ? text : std::string(width - text.size(), ' ') + text;
+}
+
+// One line a phase: share of the time, time and bytes an iteration, bandwidth.
+std::string phases_table(const PhaseFigures& figures, double read) {
+    const std::vector<PhaseFigure> phases = phases_of(figures);
+    double total = 0;
+    for (const PhaseFigure& phase : phases) total += phase.seconds;
+    if (total <= 0) return {};
+    const double steps = static_cast<double>(std::max<std::int64_t>(figures.iterations, 1));
+    std::string table;
+    for (const PhaseFigure& phase : phases) {
+        std::string name = phase.name;
+        name.resize(14, ' ');
+        table += "  " + name + right(fixed(100 * phase.seconds / total, 1) + " %", 8) +
+                 right(fixed(phase.seconds / steps * 1e6, 1) + " us", 14);
+        if (phase.bytes > 0)
+            table += right(fixed(phase.bytes / steps * 1e-6, 2) + " MB", 14) +
+                     right(fixed(phase.gb_s(), 2) + " GB/s", 16) +
+                     right(read > 0 ? fixed(100 * phase.gb_s() / read, 1) + " %" : "-", 27);
+        table += "\n";
+    }
+    return table;
 }
 
 std::string as_table(const Bench& bench, Model& model, const std::string& sentence) {
@@ -76,6 +121,7 @@ std::string as_table(const Bench& bench, Model& model, const std::string& senten
             table += (latency.empty() ? "         " : ", ") + fixed(100 * timing.kv_waste, 1) +
                      " % of the KV memory in use is empty";
         if (!latency.empty() || timing.kv_waste > 0) table += "\n";
+        table += phases_table(timing.phases, read);
     }
     if (model.device().info().threads > 0 && model.weights().bytes_per_step() < last_level_cache_bytes())
         table +=
@@ -147,7 +193,7 @@ int run_bench(const BenchOptions& options) {
         note(done.error().message);
         return 1;
     }
-    write_out(options.json ? to_line(as_json(bench))
+    write_out(options.json ? to_line(as_json(bench, opened->model->device().info()))
                            : terminal_text(as_table(bench, *opened->model, opened->sentence)));
     return whole.ok() ? output_status() : 1;
 }

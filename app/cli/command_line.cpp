@@ -76,8 +76,9 @@ void add_model(CLI::App& app, ModelOptions& options, bool model_required) {
         model_required ? "Model file" : "Model file (default: the default model, else the embedded one)");
     option->type_name("PATH");
     if (model_required) option->required();
-    app.add_option("--device", options.device,
-                   "Where to compute: auto (the processor), cpu or cuda (a GPU; new)")
+    app.add_option(
+           "--device", options.device,
+           "Where to compute: auto (a GPU where one can be used, else the processor), cpu or cuda (a GPU)")
         ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
         ->type_name("NAME")
         ->capture_default_str();

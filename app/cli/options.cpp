@@ -135,8 +135,8 @@ Result<std::shared_ptr<Model>> open_draft(const DraftFlags& flags, const std::sh
 }
 
 std::string memory_sentence(const ModelFacts& facts, const EngineFlags& flags) {
-    const auto plan =
-        plan_memory(facts.config, flags.engine_options(), facts.weights_bytes, facts.free_bytes);
+    const auto plan = plan_memory(facts.config, flags.engine_options(), facts.weights_bytes, facts.free_bytes,
+                                  facts.device);
     if (!plan.ok()) return plan.error().message;
     const std::int32_t wanted = flags.context > 0 ? flags.context : facts.config.context;
     const auto mebibytes = [](std::uint64_t bytes) {

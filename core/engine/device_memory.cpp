@@ -8,13 +8,16 @@
 namespace vitrine {
 
 DeviceMemory device_memory(const std::string& device) {
-    if (device.starts_with("cuda")) {
+    const bool gpu_only = device.starts_with("cuda");
+    if (gpu_only || device == "auto") {
         const auto gpus = cuda_gpus();
-        if (!gpus.ok() || gpus->empty()) return {};
-        const auto roomiest = std::max_element(
-            gpus->begin(), gpus->end(),
-            [](const GpuInfo& a, const GpuInfo& b) { return a.memory_free < b.memory_free; });
-        return {roomiest->memory_total, roomiest->memory_free};
+        if (gpus.ok() && !gpus->empty()) {
+            const auto roomiest = std::max_element(
+                gpus->begin(), gpus->end(),
+                [](const GpuInfo& a, const GpuInfo& b) { return a.memory_free < b.memory_free; });
+            return {roomiest->memory_total, roomiest->memory_free};
+        }
+        if (gpu_only) return {};
     }
     const auto processor = make_cpu_device(1);
     if (!processor.ok()) return {};

@@ -121,6 +121,8 @@ double Engine::started() const {
 }
 std::uint64_t Engine::weight_bytes_per_step() const { return impl_->model->weights().bytes_per_step(); }
 
+PhaseFigures Engine::take_phases() { return std::exchange(impl_->phases, {}); }
+
 void Engine::poison_cache() {
     impl_->device().fill_kv(*impl_->kv_storage, std::numeric_limits<float>::quiet_NaN());
 }

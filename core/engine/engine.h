@@ -18,6 +18,7 @@
 #include "core/base/ids.h"
 #include "core/base/result.h"
 #include "core/engine/model.h"
+#include "core/engine/phases.h"
 #include "core/engine/snapshot.h"
 #include "core/sample/params.h"
 #include "core/sample/sampler.h"
@@ -147,10 +148,10 @@ struct SpeculationFigures {
 struct MemoryPlan {
     std::uint64_t weights = 0;
     std::uint64_t kv = 0;
-    std::uint64_t workspace = 0;
-    std::uint64_t draft = 0;  // weights, KV and workspace of the draft model, where there is one
-    std::uint64_t free = 0;   // on the device, before the KV pool was made; 0: not known
-    EngineOptions options;    // with the defaults filled in, so that all fits
+    std::uint64_t workspace = 0;  // activations, and what the device's steps take beside them
+    std::uint64_t draft = 0;      // weights, KV and workspace of the draft model, where there is one
+    std::uint64_t free = 0;       // on the device, before the KV pool was made; 0: not known
+    EngineOptions options;        // with the defaults filled in, so that all fits
 };
 
 // Rows of an iteration that keep a device busy without making others wait for long: 256, on a GPU 2048.
@@ -158,9 +159,10 @@ std::int32_t default_token_budget(const DeviceInfo& device);
 
 // What an engine over such a model would take, before anything is loaded: from the configuration, the device
 // memory of its weights and what is free beside them. InvalidArgument for options out of range; OutOfMemory
-// with needed and free where pool and workspace do not fit, or not into the budget.
+// with needed and free where pool and workspace do not fit, or not into the budget. `device` tells what its
+// steps take; none: nothing.
 Result<MemoryPlan> plan_memory(const ModelConfig& config, const EngineOptions& options, std::uint64_t weights,
-                               std::uint64_t free);
+                               std::uint64_t free, const Device* device = nullptr);
 
 class Engine {
   public:
@@ -204,6 +206,8 @@ class Engine {
     double started() const;
     // Bytes of weights that the last iteration read, for GB/s.
     std::uint64_t weight_bytes_per_step() const;
+    // What the iterations since the last call spent and read, by phase.
+    PhaseFigures take_phases();
     Status verify() const;  // invariants of pool, cache and tables
     // For tests: fills the whole KV pool with NaN, so that reading what is not written shows.
     void poison_cache();

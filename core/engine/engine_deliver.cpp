@@ -120,6 +120,11 @@ void Engine::Impl::give_birth(Live& first) {
     }
 }
 
+Error Engine::Impl::no_result() {
+    const Status why = device().finish_step();
+    return why.ok() ? Error{ErrorKind::Io, "The device has no result of the step."} : why.error();
+}
+
 void Engine::Impl::deliver(const StepPlan& plan, EngineListener& listener) {
     const auto width = static_cast<std::size_t>(model->config().vocab);
     std::size_t output = 0;
@@ -140,6 +145,11 @@ void Engine::Impl::deliver(const StepPlan& plan, EngineListener& listener) {
             if (!scored && !wanted) continue;
             if (wanted && deliver_drawn(i, l, listener)) continue;
             const auto row = device().read(*workspace.logits, output * width, width);
+            if (row.size() != width) {
+                finish(l, FinishReason::Failed, listener, no_result());
+                output += static_cast<std::size_t>(end - position);
+                break;
+            }
             if (scored) {
                 l.request.on_logits(position, row);
                 l.sequence.logits_from = position + 1;  // not again after a preemption

@@ -116,12 +116,15 @@ struct Engine::Impl {
     Status run(const StepPlan& plan);
     void run_one_by_one(const StepPlan& plan, EngineListener& listener);
     void give_birth(Live& first);
+    // Why rows of logits cannot be read.
+    Error no_result();
     void deliver(const StepPlan& plan, EngineListener& listener);
     void sample_row(Live& l, std::span<const float> row, EngineListener& listener);
     void deliver_token(Live& l, Result<Sampled> sampled, EngineListener& listener,
                        TokenOrigin origin = TokenOrigin::Sampled);
     void forget_dropped();
     bool step(EngineListener& listener);
+    void add_phases(const StepPlan& plan, const PhaseTimes& times, double seconds);
     KvSnapshot snapshot() const;
     void describe_wait(const Sequence& q, SequenceView& v) const;
 
@@ -138,6 +141,8 @@ struct Engine::Impl {
     DraftPolicy policy;
     TelemetryRing telemetry;
     PoolStory story;
+    PhaseTimes weight_bytes = weight_bytes_by_phase(model->weights());
+    PhaseFigures phases;                                 // since somebody took them
     std::map<std::int64_t, std::unique_ptr<Live>> live;  // by request, in order of arrival
     std::vector<std::int64_t> last_owner;                // by block: request that had it last
     std::int64_t next_request = 1;

@@ -40,6 +40,18 @@ KvShape kv_shape(const ModelConfig& c, const EngineOptions& o) {
             .dtype = o.kv_dtype};
 }
 
+StepNeeds step_needs(const ModelConfig& c, const EngineOptions& o) {
+    return {.rows = o.token_budget,
+            .outputs = max_outputs(o),
+            .embedding = c.embedding,
+            .heads = c.heads,
+            .kv_heads = c.kv_heads,
+            .head_dim = c.head_dim,
+            .feed_forward = c.feed_forward,
+            .vocab = c.vocab,
+            .ropes = static_cast<std::int32_t>(c.ropes.size()) / c.rope_sets()};
+}
+
 }  // namespace
 
 std::int32_t common_window(const ModelConfig& c) {
@@ -56,7 +68,7 @@ std::int32_t default_token_budget(const DeviceInfo& device) {
 }
 
 Result<MemoryPlan> plan_memory(const ModelConfig& c, const EngineOptions& wanted, std::uint64_t weights,
-                               std::uint64_t free) {
+                               std::uint64_t free, const Device* device) {
     VITRINE_CHECK(check(wanted));
     if (const std::uint64_t budget = wanted.memory_budget; budget != 0) {
         if (budget <= weights)
@@ -69,10 +81,12 @@ Result<MemoryPlan> plan_memory(const ModelConfig& c, const EngineOptions& wanted
     plan.options = wanted;
     EngineOptions& o = plan.options;
     if (o.context == 0) o.context = c.context;
-    if (o.token_budget == 0) o.token_budget = kProcessorBudget;
+    if (o.token_budget == 0)
+        o.token_budget = device == nullptr ? kProcessorBudget : default_token_budget(device->info());
     plan.weights = weights;
     plan.free = free;
     plan.workspace = Workspace::bytes(c, o.token_budget, max_outputs(o));
+    if (device != nullptr) plan.workspace += device->step_bytes(step_needs(c, o));
     KvShape shape = kv_shape(c, o);
     shape.blocks = 1;
     const std::uint64_t block_bytes = std::max<std::uint64_t>(1, shape.bytes());
@@ -144,12 +158,12 @@ Result<std::unique_ptr<Engine>> Engine::make(std::shared_ptr<Model> model, const
         return invalid_request("An engine needs a model whose weights are loaded.");
     const ModelConfig& c = model->config();
     const DeviceInfo device = model->device().info();
-    EngineOptions chosen = wanted;
-    if (chosen.token_budget == 0) chosen.token_budget = default_token_budget(device);
-    VITRINE_TRY(const MemoryPlan plan, plan_memory(c, chosen, model->weights().bytes, device.memory_free));
+    VITRINE_TRY(const MemoryPlan plan,
+                plan_memory(c, wanted, model->weights().bytes, device.memory_free, &model->device()));
     const EngineOptions& o = plan.options;
     VITRINE_TRY(auto storage, model->device().make_kv(kv_shape(c, o)));
     VITRINE_TRY(auto workspace, Workspace::make(model->device(), c, o.token_budget, max_outputs(o)));
+    VITRINE_CHECK(model->device().reserve(step_needs(c, o)));
     return std::unique_ptr<Engine>(new Engine(
         std::make_unique<Impl>(std::move(model), o, plan, std::move(storage), std::move(workspace))));
 }

@@ -218,6 +218,11 @@ void Engine::Impl::verify_drafts(const StepItem& item, Live& l, std::size_t outp
     const auto width = static_cast<std::size_t>(model->config().vocab);
     const std::size_t proposed = l.draft.size();
     const auto rows = device().read(*workspace.logits, output * width, (proposed + 1) * width);
+    if (rows.size() != (proposed + 1) * width) {
+        finish(l, FinishReason::Failed, listener, no_result());
+        l.draft.clear();
+        return;
+    }
     const std::int32_t first = l.stats.generated_tokens;
     std::int32_t accepted = 0;
     DraftEnd end = DraftEnd::Ended;

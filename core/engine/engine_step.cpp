@@ -75,6 +75,27 @@ void Engine::Impl::forget_dropped() {
     });
 }
 
+void Engine::Impl::add_phases(const StepPlan& plan, const PhaseTimes& times, double seconds) {
+    PhaseTimes bytes = weight_bytes;
+    bytes.embed *= plan.tokens;
+    double keys = 0;  // in all layers
+    std::int32_t outputs = 0;
+    for (const StepItem& item : plan.items) {
+        outputs += item.outputs;
+        for (const ModelConfig::Layer& layer : model->config().layer) {
+            const std::int32_t seen = item.start + item.count;
+            keys += layer.window > 0 ? std::min(seen, layer.window + item.count) : seen;
+        }
+    }
+    const auto layers = std::max<std::size_t>(model->config().layer.size(), 1);
+    bytes.attention =
+        keys * static_cast<double>(kv_storage->shape.bytes_per_token()) / static_cast<double>(layers);
+    if (outputs == 0) bytes.logits = 0;
+    bytes.sample = static_cast<double>(samples.size()) * model->config().vocab * sizeof(float);
+    phases +=
+        {.seconds = times, .bytes = bytes, .host = std::max(0.0, seconds - times.total()), .iterations = 1};
+}
+
 bool Engine::Impl::step(EngineListener& listener) {
     forget_dropped();
     story.between();
@@ -143,17 +164,18 @@ bool Engine::Impl::step(EngineListener& listener) {
 
     const double end = now();
     observe_step(plan, end - begin - static_cast<double>(draft_seconds));
-    const PhaseTimes phases = device().phase_times();
+    const PhaseTimes times = device().phase_times();
+    add_phases(plan, times, end - begin);
     Record r{};
     r.kind = RecordKind::Iteration;
     r.iteration = {.index = iteration,
                    .start = begin,
                    .duration = static_cast<float>(end - begin),
                    .schedule = static_cast<float>(planned - begin),
-                   .embed = static_cast<float>(phases.embed),
-                   .matrix = static_cast<float>(phases.matrix),
-                   .attention = static_cast<float>(phases.attention),
-                   .sample = static_cast<float>(end - computed),
+                   .embed = static_cast<float>(times.embed),
+                   .matrix = static_cast<float>(times.matrix()),
+                   .attention = static_cast<float>(times.attention),
+                   .sample = static_cast<float>(times.sample + end - computed),
                    .sequences = static_cast<std::int32_t>(plan.items.size()),
                    .tokens = plan.tokens,
                    .budget = options.token_budget,

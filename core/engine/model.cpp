@@ -24,15 +24,7 @@ Result<std::unique_ptr<Device>> open_gpu(bool plain) {
     return make_cuda_device(roomiest->index, plain);
 }
 
-Result<std::unique_ptr<Device>> open_device(const LoadOptions& options) {
-    if (options.open) return options.open();
-    if (options.device == "auto" || options.device == "cpu") return make_cpu_device(options.threads);
-    if (options.device == "reference") return make_reference_device(options.threads);
-    if (options.device == "cuda" || options.device == "cuda-plain")
-        return open_gpu(options.device == "cuda-plain");
-    return Error{ErrorKind::Unsupported, "There is no device '" + options.device +
-                                             "' in this build; it has: auto, cpu, cuda, reference."};
-}
+bool is_gpu(const Device& device) { return device.info().name.rfind("cuda", 0) == 0; }
 
 }  // namespace
 
@@ -105,6 +97,24 @@ Result<std::shared_ptr<Model>> Model::load(const std::filesystem::path& path, co
     return model;
 }
 
+// "auto" takes the processor where no GPU answers, and says why.
+Result<std::unique_ptr<Device>> Model::open_device(const LoadOptions& options) {
+    const auto gpu = [&](bool plain) { return options.open_gpu ? options.open_gpu() : open_gpu(plain); };
+    if (options.open) return options.open();
+    if (options.device == "auto") {
+        auto opened = gpu(false);
+        if (opened.ok()) return opened;
+        device_note_ = opened.error().message;
+        return make_cpu_device(options.threads);
+    }
+    if (options.device == "cpu") return make_cpu_device(options.threads);
+    if (options.device == "reference") return make_reference_device(options.threads);
+    if (options.device == "cuda" || options.device == "cuda-plain")
+        return gpu(options.device == "cuda-plain");
+    return Error{ErrorKind::Unsupported, "There is no device '" + options.device +
+                                             "' in this build; it has: auto, cpu, cuda, reference."};
+}
+
 // A model that does not fit on the GPU as a whole keeps its last layers on the processor.
 Status Model::split_where_needed(const ModelSource& source, const LoadOptions& options,
                                  std::unique_ptr<Device>& device) {
@@ -136,14 +146,28 @@ Status Model::split_where_needed(const ModelSource& source, const LoadOptions& o
 Status Model::read_weights(const ModelSource& source, const LoadOptions& options) {
     if (options.beside && options.beside->has_weights()) {
         device_ = options.beside->device_;
-    } else {
-        VITRINE_TRY(auto device, open_device(options));
-        VITRINE_CHECK(split_where_needed(source, options, device));
-        device_ = std::move(device);
+        return upload(source, options);
     }
+    VITRINE_TRY(auto device, open_device(options));
+    VITRINE_CHECK(split_where_needed(source, options, device));
+    device_ = std::move(device);
+    const Status uploaded = upload(source, options);
+    if (uploaded.ok() || options.device != "auto" || options.open || !is_gpu(*device_)) return uploaded;
+    // What looked as if it had room, or worked, did not.
+    const ErrorKind kind = uploaded.error().kind;
+    if (kind != ErrorKind::OutOfMemory && kind != ErrorKind::Io) return uploaded;
+    device_note_ = "No GPU is used: " + uploaded.error().message;
+    VITRINE_TRY(device_, make_cpu_device(options.threads));
+    return upload(source, options);
+}
+
+Status Model::upload(const ModelSource& source, const LoadOptions& options) {
     const std::uint64_t free = device_->info().memory_free;
     if (options.planned)
-        options.planned({.config = config_, .weights_bytes = source.weights_bytes(), .free_bytes = free});
+        options.planned({.config = config_,
+                         .weights_bytes = source.weights_bytes(),
+                         .free_bytes = free,
+                         .device = device_.get()});
     if (free != 0 && source.weights_bytes() > free)
         return Error{ErrorKind::OutOfMemory, source.path().string() + " needs " +
                                                  mebibytes(source.weights_bytes()) +

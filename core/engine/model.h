@@ -24,19 +24,23 @@ struct ModelFacts {
     const ModelConfig& config;
     std::uint64_t weights_bytes = 0;  // in the file
     std::uint64_t free_bytes = 0;     // on the device now; 0: not known
+    const Device* device = nullptr;
 };
 
 class Model;
 
 struct LoadOptions {
-    // "auto" (the processor, as long as the GPU's kernels are being written), "cpu", "reference", "cuda" (of
-    // the GPUs that can be used the one with the most free memory), "cuda-plain" (its plain operations)
+    // "auto" (a GPU where one can be used and has room for at least some layers, else the processor;
+    // Model::device_note() then says why), "cpu", "reference", "cuda" (of the GPUs that can be used the one
+    // with the most free memory), "cuda-plain" (its plain operations)
     std::string device = "auto";
     int threads = 0;  // 0: one for each core
     // Runs on the device of this model, which must have weights: for a draft model beside it.
     std::shared_ptr<Model> beside = {};
     // Opens a device of the caller's own instead (tests).
     std::function<Result<std::unique_ptr<Device>>()> open = {};
+    // Stands in for the GPU of "auto" and "cuda" (tests).
+    std::function<Result<std::unique_ptr<Device>>()> open_gpu = {};
     LoadProgress progress;
     // Called once, before the weights are read.
     std::function<void(const ModelFacts&)> planned = {};
@@ -55,7 +59,8 @@ class Model {
     // Null where the file has none; template_error() says why where it has one that does not parse.
     const ChatTemplate* chat_template() const { return template_.get(); }
     const std::string& template_error() const { return template_error_; }
-    // Why not everything runs on a GPU, in a sentence; empty where it does, or where none was asked for.
+    // Why not everything runs on a GPU, in a sentence; empty where it does, or where the processor was asked
+    // for.
     const std::string& device_note() const { return device_note_; }
     bool has_weights() const { return device_ != nullptr; }
     Device& device() { return *device_; }
@@ -71,8 +76,10 @@ class Model {
     static std::shared_ptr<Model> described(const ModelSource& source);
     Status read_text_parts(const ModelSource& source);
     Status read_weights(const ModelSource& source, const LoadOptions& options);
+    Result<std::unique_ptr<Device>> open_device(const LoadOptions& options);
     Status split_where_needed(const ModelSource& source, const LoadOptions& options,
                               std::unique_ptr<Device>& device);
+    Status upload(const ModelSource& source, const LoadOptions& options);
     std::filesystem::path path_;
     ModelConfig config_;
     std::unique_ptr<Tokenizer> tokenizer_;

@@ -149,9 +149,14 @@ Status ModelDrafter::choose(std::span<const Rows> rows) {
 
 Status ModelDrafter::propose(DraftTask& task, std::size_t output) {
     const auto width = static_cast<std::size_t>(config_.vocab);
+    const std::span<const float> whole = device_.read(*workspace_.logits, output * width, width);
+    // A device that failed says so in the next step.
+    if (whole.size() != width) {
+        task.most = 0;
+        return {};
+    }
     const std::span<const float> row =
-        device_.read(*workspace_.logits, output * width, width)
-            .first(static_cast<std::size_t>(std::min(config_.vocab, task.vocab)));
+        whole.first(static_cast<std::size_t>(std::min(config_.vocab, task.vocab)));
     Draft& draft = *task.draft;
     const auto vocab = static_cast<std::int32_t>(row.size());
     const RowMaximum top = row_maximum(row);

@@ -256,6 +256,11 @@ void release() {
     if (known) static_cast<void>(cudaSetDevice(before));
 }
 
+std::int32_t contexts_held() {
+    const std::lock_guard lock(mutex);
+    return static_cast<std::int32_t>(contexts().size());
+}
+
 }  // namespace vitrine::cuda::blas
 
 #else  // Built with a toolkit that lacks the library's declarations.
@@ -269,6 +274,7 @@ std::string problem() {
            "cuBLASLt.";
 }
 void release() {}
+std::int32_t contexts_held() { return 0; }
 
 }  // namespace vitrine::cuda::blas
 

@@ -57,5 +57,7 @@ bool run(const Product& product, const Operands& operands, cudaStream_t stream);
 std::string problem();
 // Gives back all that the library holds on the devices. The next use begins again.
 void release();
+// Devices on which it holds something.
+std::int32_t contexts_held();
 
 }  // namespace vitrine::cuda::blas

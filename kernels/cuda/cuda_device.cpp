@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "kernels/cuda/many.h"
@@ -50,6 +51,25 @@ class CudaKv final : public KvStorage {
 };
 const CudaKv& kv_of(const KvStorage* kv) { return *static_cast<const CudaKv*>(kv); }
 
+using Phase = double PhaseTimes::*;
+constexpr Phase kPhases[] = {&PhaseTimes::embed,   &PhaseTimes::qkv,          &PhaseTimes::attention,
+                             &PhaseTimes::project, &PhaseTimes::feed_forward, &PhaseTimes::logits,
+                             &PhaseTimes::sample};
+
+// StepOperation's alternatives are in the order of a step, and so are the phases.
+Phase phase_of(const StepOperation& operation) {
+    static_assert(std::variant_size_v<StepOperation> == std::size(kPhases));
+    return kPhases[operation.index()];
+}
+
+// As they follow one another.
+std::vector<Phase> phases_of(const std::vector<StepOperation>& operations) {
+    std::vector<Phase> phases;
+    for (const StepOperation& operation : operations)
+        if (phases.empty() || phases.back() != phase_of(operation)) phases.push_back(phase_of(operation));
+    return phases;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Device>> CudaDevice::open(int index, bool plain) {
@@ -59,8 +79,7 @@ Result<std::unique_ptr<Device>> CudaDevice::open(int index, bool plain) {
 }
 
 Status CudaDevice::prepare() {
-    if (const cudaError_t code = cudaSetDevice(index_); code != cudaSuccess)
-        return cuda_error(code, "Opening GPU " + std::to_string(index_));
+    VITRINE_CHECK(enter());
     cudaDeviceProp properties{};
     if (const cudaError_t code = cudaGetDeviceProperties(&properties, index_); code != cudaSuccess)
         return cuda_error(code, "Asking for the properties of GPU " + std::to_string(index_));
@@ -76,6 +95,8 @@ Status CudaDevice::prepare() {
 }
 
 CudaDevice::~CudaDevice() {
+    // Also where the GPU is lost: what is held is given back as far as that goes.
+    static_cast<void>(enter());
     if (stream_ != nullptr) static_cast<void>(cudaStreamSynchronize(stream_));
     graphs_.clear();
     events_.insert(events_.end(), {began_, ended_});
@@ -92,7 +113,7 @@ DeviceInfo CudaDevice::info() const {
     info.description = description_;
     std::size_t free = 0;
     std::size_t total = 0;
-    if (cudaMemGetInfo(&free, &total) == cudaSuccess) {
+    if (enter().ok() && cudaMemGetInfo(&free, &total) == cudaSuccess) {
         info.memory_free = free;
         info.memory_total = total;
     }
@@ -126,6 +147,7 @@ void CudaDevice::reserve_work(std::int64_t cols, std::int64_t width) {
 }
 
 Result<Weight> CudaDevice::upload(const HostTensor& tensor) {
+    VITRINE_CHECK(enter());
     VITRINE_TRY(const std::uint64_t bytes, upload_bytes(tensor));
     if (tensor.rows > INT32_MAX || tensor.cols > INT32_MAX)
         return Error{ErrorKind::OutOfMemory, "A matrix of " + std::to_string(tensor.rows) + " x " +
@@ -154,7 +176,33 @@ Result<Weight> CudaDevice::upload(const HostTensor& tensor) {
     return Weight(std::move(w));
 }
 
+std::uint64_t CudaDevice::work_bytes(const StepNeeds& n) const {
+    if (plain_) return 0;
+    const std::int64_t heads = (std::int64_t{n.heads} + 2 * std::int64_t{n.kv_heads}) * n.head_dim;
+    const std::int64_t inputs = std::max({n.embedding, n.heads * n.head_dim, n.feed_forward});
+    const std::int64_t outputs = std::max<std::int64_t>({heads, inputs, n.vocab});
+    std::uint64_t bytes =
+        std::max(few::work_bytes(inputs, outputs), attention_work_bytes(n.rows, n.heads, n.head_dim));
+    if (n.rows > few::kMostRows)
+        bytes = std::max(bytes, many::work_bytes(n.rows, inputs, std::max<std::int64_t>(heads, n.embedding)));
+    return bytes;
+}
+
+std::uint64_t CudaDevice::step_bytes(const StepNeeds& n) const {
+    if (!enter().ok()) return 0;
+    return work_bytes(n) + StepMemory::bytes(n.rows, n.outputs, n.head_dim, n.ropes) +
+           (plain_ ? 0 : SampleMemory::bytes(n.outputs, n.vocab));
+}
+
+Status CudaDevice::reserve(const StepNeeds& n) {
+    VITRINE_CHECK(enter());
+    if (plain_) return {};
+    VITRINE_CHECK(work_.grow(work_bytes(n), "Working memory of a step", generation_));
+    return samples_.reserve(n.outputs, n.vocab, stream_);
+}
+
 Result<Buffer> CudaDevice::allocate(std::size_t floats) {
+    VITRINE_CHECK(enter());
     auto buffer = std::make_unique<CudaBuffer>();
     buffer->size = floats;
     if (floats > (std::size_t{1} << 40U))
@@ -167,6 +215,7 @@ Result<Buffer> CudaDevice::allocate(std::size_t floats) {
 }
 
 Result<KvCache> CudaDevice::make_kv(const KvShape& shape) {
+    VITRINE_CHECK(enter());
     VITRINE_TRY(const std::uint64_t bytes, kv_bytes(shape));
     auto kv = std::make_unique<CudaKv>();
     kv->shape = shape;
@@ -175,7 +224,7 @@ Result<KvCache> CudaDevice::make_kv(const KvShape& shape) {
 }
 
 std::span<const float> CudaDevice::read(const BufferStorage& buffer, std::size_t first, std::size_t count) {
-    if (first > buffer.size || count > buffer.size - first) return {};
+    if (!good(enter()) || first > buffer.size || count > buffer.size - first) return {};
     const std::uint64_t bytes = count * sizeof(float);
     if (!good(host_copy_.grow(bytes)) ||
         !good(cudaMemcpyAsync(host_copy_.data(), data_of(&buffer) + first, bytes, cudaMemcpyDeviceToHost,
@@ -187,7 +236,7 @@ std::span<const float> CudaDevice::read(const BufferStorage& buffer, std::size_t
 }
 
 void CudaDevice::write(BufferStorage& buffer, std::size_t first, std::span<const float> values) {
-    if (first > buffer.size || values.size() > buffer.size - first) return;
+    if (!good(enter()) || first > buffer.size || values.size() > buffer.size - first) return;
     good(cudaMemcpyAsync(data_of(&buffer) + first, values.data(), values.size_bytes(), cudaMemcpyHostToDevice,
                          stream_),
          "Writing a buffer");
@@ -195,6 +244,7 @@ void CudaDevice::write(BufferStorage& buffer, std::size_t first, std::span<const
 }
 
 void CudaDevice::fill_kv(KvStorage& kv, float value) {
+    if (!good(enter())) return;
     fill_cache(kv_of(&kv).view(), value, stream_);
     good(cudaStreamSynchronize(stream_), "Filling the cache");
 }
@@ -203,7 +253,7 @@ void CudaDevice::read_kv(const KvStorage& kv, std::int32_t layer, bool value_not
                          std::int32_t kv_head, std::int32_t token, std::span<float> out) {
     const KvShape& s = kv.shape;
     if (layer < 0 || layer >= s.layers || block < 0 || block >= s.blocks || kv_head < 0 ||
-        kv_head >= s.kv_heads || token < 0 || token >= s.block_size)
+        kv_head >= s.kv_heads || token < 0 || token >= s.block_size || !good(enter()))
         return;
     const auto size = static_cast<std::size_t>(info_of(s.dtype).bytes);
     const std::int64_t plane = std::int64_t{layer} * 2 + (value_not_key ? 1 : 0);
@@ -227,7 +277,7 @@ void CudaDevice::read_kv(const KvStorage& kv, std::int32_t layer, bool value_not
 }
 
 void CudaDevice::read_row(const WeightStorage& w, std::int64_t row, std::span<float> out) {
-    if (row < 0 || row >= w.rows || static_cast<std::int64_t>(out.size()) < w.cols) return;
+    if (row < 0 || row >= w.rows || static_cast<std::int64_t>(out.size()) < w.cols || !good(enter())) return;
     float* to = scratch(normed_, w.cols);
     if (to == nullptr) return;
     dequantize_row(weight(&w).view, static_cast<std::int32_t>(row), to, stream_);
@@ -238,10 +288,11 @@ void CudaDevice::read_row(const WeightStorage& w, std::int64_t row, std::span<fl
 }
 
 void CudaDevice::do_begin() {
-    uploader_.release();  // the model is loaded
     operations_.clear();
     samples_.clear();
     times_ = PhaseTimes();
+    if (!good(enter())) return;
+    uploader_.release();  // the model is loaded
     std::vector<std::int32_t> row_sequence(step_.tokens.size());
     for (std::size_t r = 0; r < row_sequence.size(); ++r) row_sequence[r] = std::max(places_[r].sequence, 0);
     good(step_memory_.prepare(step_, row_sequence, stream_));
@@ -286,12 +337,11 @@ void CudaDevice::do_sample(const SampleArgs& a) {
         operations_.emplace_back(samples_.view());
 }
 
-void CudaDevice::do_finish() {
-    if (operations_.empty()) {
-        good(cudaStreamSynchronize(stream_), "A step");
-        return;
-    }
-    good(cudaEventRecord(began_, stream_), "A step");
+void CudaDevice::do_launch() {
+    running_ = false;
+    marked_.clear();
+    if (failed()) operations_.clear();  // part of a step would write what nobody asked for
+    if (operations_.empty() || !good(cudaEventRecord(began_, stream_), "A step")) return;
     StepGraphs::Launch launch;
     if (!plain_ && rows() <= few::kMostRows) {
         const StepKind kind{step_memory_.view().rows, step_memory_.view().outputs, step_memory_.plan(),
@@ -306,64 +356,60 @@ void CudaDevice::do_finish() {
             stream_);
     }
     if (!launch.done) {
-        // A long step hides what its marks cost.
-        launch.profiled = rows() > few::kMostRows;
+        // A long step hides what its marks cost; and of each kind somebody has to be the first.
+        launch.profiled = rows() > few::kMostRows || shares_.count(step_memory_.view().rows) == 0;
         enqueue(launch.profiled);
     }
+    if (launch.profiled) marked_ = phases_of(operations_);
     operations_.clear();
     good(cudaEventRecord(ended_, stream_), "A step");
     good(samples_.fetch(stream_));
     good(cudaGetLastError(), "A step");
-    if (!good(cudaStreamSynchronize(stream_), "A step")) return;
-    if (launch.profiled) read_marks();
+    running_ = true;
+}
+
+void CudaDevice::do_finish() {
+    const bool ran = std::exchange(running_, false);
+    if (!good(or_injected(cudaStreamSynchronize(stream_)), "A step") || !ran) return;
+    read_marks();
     float milliseconds = 0;
     if (cudaEventElapsedTime(&milliseconds, began_, ended_) == cudaSuccess)
         share_out(static_cast<double>(milliseconds) * 1e-3);
 }
 
 void CudaDevice::enqueue(bool marks) {
-    marking_ = marks;
-    if (marks) marks_.clear();
-    const auto phase_of = [](const StepOperation& o) {
-        if (std::holds_alternative<EmbedArgs>(o)) return Phase::Embed;
-        return std::holds_alternative<AttentionArgs>(o) ? Phase::Attention : Phase::Matrix;
-    };
-    if (marks) mark(Phase::Embed);
+    std::size_t marked = 0;
+    if (marks) mark(marked++);
     for (const RopeView& rope : step_memory_.ropes()) fill_rope(rope, step_memory_.view(), stream_);
-    for (const StepOperation& operation : operations_) {
-        if (marks && (marks_.empty() || marks_.back().phase != phase_of(operation)))
-            mark(phase_of(operation));
-        std::visit([this](const auto& a) { run(a); }, operation);
+    for (std::size_t i = 0; i < operations_.size(); ++i) {
+        if (marks && i > 0 && phase_of(operations_[i]) != phase_of(operations_[i - 1])) mark(marked++);
+        std::visit([this](const auto& a) { run(a); }, operations_[i]);
     }
-    if (marks) mark(Phase::End);
+    if (marks) mark(marked);
 }
 
-void CudaDevice::mark(Phase phase) {
-    if (marks_.size() == events_.size()) {
+void CudaDevice::mark(std::size_t number) {
+    while (events_.size() <= number) {
         cudaEvent_t event = nullptr;
         if (!good(cudaEventCreate(&event), "Measuring a step")) return;
         events_.push_back(event);
     }
-    cudaEvent_t event = events_[marks_.size()];
-    marks_.push_back({phase, event});
     // Outside, to be read after a replay.
-    good(cudaEventRecordWithFlags(event, stream_,
+    good(cudaEventRecordWithFlags(events_[number], stream_,
                                   capturing_ ? cudaEventRecordExternal : cudaEventRecordDefault),
          "Measuring a step");
 }
 
 void CudaDevice::read_marks() {
+    if (marked_.empty() || marked_.size() >= events_.size()) return;
     PhaseTimes sums;
-    for (std::size_t i = 0; i + 1 < marks_.size(); ++i) {
+    for (std::size_t i = 0; i < marked_.size(); ++i) {
         float milliseconds = 0;
-        if (cudaEventElapsedTime(&milliseconds, marks_[i].event, marks_[i + 1].event) != cudaSuccess) {
+        if (cudaEventElapsedTime(&milliseconds, events_[i], events_[i + 1]) != cudaSuccess) {
             static_cast<void>(cudaGetLastError());
             return;
         }
-        double& sum = marks_[i].phase == Phase::Embed    ? sums.embed
-                      : marks_[i].phase == Phase::Matrix ? sums.matrix
-                                                         : sums.attention;
-        sum += static_cast<double>(milliseconds) * 1e-3;
+        sums.*marked_[i] += static_cast<double>(milliseconds) * 1e-3;
     }
     shares_[step_memory_.view().rows] = sums;
 }
@@ -371,16 +417,11 @@ void CudaDevice::read_marks() {
 // The time of the whole step, divided as the last step of this kind was that carried marks.
 void CudaDevice::share_out(double seconds) {
     const auto found = shares_.find(step_memory_.view().rows);
-    if (found == shares_.end()) {
-        times_.matrix = seconds;
-        return;
-    }
+    if (found == shares_.end()) return;
     const PhaseTimes& s = found->second;
-    const double sum = s.embed + s.matrix + s.attention;
-    if (sum <= 0) return;
-    times_.embed = seconds * s.embed / sum;
-    times_.matrix = seconds * s.matrix / sum;
-    times_.attention = seconds * s.attention / sum;
+    if (s.total() <= 0) return;
+    const double scale = seconds / s.total();
+    for (const Phase phase : kPhases) times_.*phase = s.*phase * scale;
 }
 
 template <class Few, class Many>
@@ -529,6 +570,7 @@ void CudaDevice::run(const LogitsArgs& a) {
 }
 
 void CudaDevice::do_copy_blocks(KvStorage& kv, std::span<const BlockCopy> copies) {
+    if (!good(enter())) return;
     // In the middle of a step: what was asked for before comes first.
     if (!operations_.empty()) {
         enqueue(false);
@@ -550,6 +592,7 @@ void CudaDevice::do_copy_blocks(KvStorage& kv, std::span<const BlockCopy> copies
 }
 
 Result<double> CudaDevice::read_pass(std::uint64_t bytes) {
+    VITRINE_CHECK(enter());
     if (bytes == 0) {
         read_area_ = DeviceMemory();
         return 0.0;

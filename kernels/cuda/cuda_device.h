@@ -33,6 +33,8 @@ class CudaDevice final : public CheckedDevice {
     Result<Weight> upload(const HostTensor& tensor) override;
     Result<Buffer> allocate(std::size_t floats) override;
     Result<KvCache> make_kv(const KvShape& shape) override;
+    std::uint64_t step_bytes(const StepNeeds& needs) const override;
+    Status reserve(const StepNeeds& needs) override;
     std::span<const float> read(const BufferStorage& buffer, std::size_t first, std::size_t count) override;
     void write(BufferStorage& buffer, std::size_t first, std::span<const float> values) override;
     void fill_kv(KvStorage& kv, float value) override;
@@ -56,14 +58,11 @@ class CudaDevice final : public CheckedDevice {
     void do_logits(const LogitsArgs& a) override;
     void do_sample(const SampleArgs& a) override;
     void do_copy_blocks(KvStorage& kv, std::span<const BlockCopy> copies) override;
+    void do_launch() override;
     void do_finish() override;
 
   private:
-    enum class Phase : std::uint8_t { Embed, Matrix, Attention, End };
-    struct Mark {
-        Phase phase;
-        cudaEvent_t event;
-    };
+    using Phase = double PhaseTimes::*;
 
     CudaDevice(int index, bool plain)
         : index_(index),
@@ -72,6 +71,8 @@ class CudaDevice final : public CheckedDevice {
           step_memory_(generation_),
           samples_(generation_) {}
     Status prepare();
+    // To be called first in whatever touches the GPU: any thread may call, and a lost GPU answers at once.
+    Status enter() const { return use_gpu(index_); }
     // Keeps the first error; false where it is one.
     bool good(cudaError_t code, const char* what);
     bool good(Status status);
@@ -80,10 +81,12 @@ class CudaDevice final : public CheckedDevice {
     // Room that the fast kernels of an operation ask for.
     void reserve_work(std::int64_t cols, std::int64_t width);
     WorkView work() const { return {work_.data(), work_.size()}; }
+    std::uint64_t work_bytes(const StepNeeds& needs) const;
 
     // The gathered operations, enqueued. `marks`: with events where the phase changes.
     void enqueue(bool marks);
-    void mark(Phase phase);
+    // The mark before the first operation, at each change of the phase, and at the end.
+    void mark(std::size_t number);
     void run(const EmbedArgs& a);
     void run(const QkvArgs& a);
     void run(const AttentionArgs& a);
@@ -119,10 +122,10 @@ class CudaDevice final : public CheckedDevice {
     StepGraphs graphs_;
     cudaEvent_t began_ = nullptr;
     cudaEvent_t ended_ = nullptr;
-    std::vector<cudaEvent_t> events_;  // for marks
-    std::vector<Mark> marks_;          // of the step that is being enqueued
-    bool marking_ = false;
+    std::vector<cudaEvent_t> events_;  // for marks, in their order
+    std::vector<Phase> marked_;        // the phases of the step under way, where it carries marks
     bool capturing_ = false;
+    bool running_ = false;                       // a step is under way
     std::map<std::int32_t, PhaseTimes> shares_;  // by rows of a step, as measured last
     PhaseTimes times_;
 };

@@ -1,5 +1,4 @@
-// Memory of the device and page-locked memory of the host, given back at the end; and failures of the CUDA
-// runtime as sentences.
+// Memory of the device and page-locked memory of the host, given back at the end.
 #pragma once
 
 #include <atomic>
@@ -9,18 +8,22 @@
 #include <memory>
 #include <string>
 
+#include "kernels/cuda/failure.h"
 #include "kernels/error.h"
+#include "kernels/gpu/module_api.h"
 
 namespace vitrine::cuda {
 
-// A failed call of the CUDA runtime as a sentence; OutOfMemory where it was that.
-Error cuda_error(cudaError_t code, const std::string& what);
-
-// After one of these nothing works on the device until the process ends.
-bool is_sticky(cudaError_t code);
-
-// Test hook: the n-th allocation from now on fails as if memory were full (1: the next one); 0: none.
-void fail_allocation(std::uint64_t n);
+// Test hook: the n-th allocation from now on (1: the next one) and those after it, `count` in all, fail as if
+// memory were full; n = 0: none.
+void fail_allocations(std::uint64_t n, std::uint64_t count);
+// Allocations asked for since the program began.
+std::uint64_t allocations();
+// To be called once for each allocation, also for those that the runtime makes by itself for an object: true
+// where a test wants it to fail.
+bool allocation_fails();
+// Device and page-locked memory that is held now; the other fields are zero.
+CudaHoldings memory_held();
 
 // Counts what makes addresses stale that somebody may have kept (captured graphs): memory given back or
 // moved.
@@ -33,6 +36,7 @@ class DeviceMemory {
     DeviceMemory& operator=(DeviceMemory&& other) noexcept;
     ~DeviceMemory();
     // `what` begins a sentence: "A matrix of the model". `generation` counts up when the memory is freed.
+    // OutOfMemory says how much is needed and how much is free.
     static Result<DeviceMemory> make(std::uint64_t bytes, const std::string& what,
                                      std::shared_ptr<Generation> generation = nullptr);
     std::byte* data() const { return data_; }

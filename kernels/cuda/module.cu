@@ -1,7 +1,11 @@
-#include <cstdio>
+#include <cstdlib>
 #include <cuda_runtime.h>
 
+#include "kernels/cuda/blas.h"
 #include "kernels/cuda/cuda_device.h"
+#include "kernels/cuda/failure.h"
+#include "kernels/cuda/memory.h"
+#include "kernels/cuda/step_graphs.h"
 #include "kernels/gpu/module_api.h"
 
 namespace vitrine::cuda {
@@ -9,25 +13,22 @@ namespace {
 
 __global__ void trial(int* out) { out[threadIdx.x] = static_cast<int>(threadIdx.x) * 3 + 1; }
 
-// Empty: it works.
-std::string trial_problem(int index) {
+// Whether GPU `index` computes; an error that ends all work on it makes it a lost one.
+Status try_out(int index) {
     constexpr int kThreads = 32;
+    VITRINE_CHECK(use_gpu(index));
     int* memory = nullptr;
     int values[kThreads] = {};
-    cudaError_t code = cudaSetDevice(index);
-    if (code == cudaSuccess) code = cudaMalloc(reinterpret_cast<void**>(&memory), sizeof values);
+    cudaError_t code = cudaMalloc(reinterpret_cast<void**>(&memory), sizeof values);
     if (code == cudaSuccess) {
         trial<<<1, kThreads>>>(memory);
         code = cudaGetLastError();
     }
     if (code == cudaSuccess) code = cudaMemcpy(values, memory, sizeof values, cudaMemcpyDeviceToHost);
     if (memory != nullptr) static_cast<void>(cudaFree(memory));
-    if (code != cudaSuccess) {
-        static_cast<void>(cudaGetLastError());
-        return cudaGetErrorString(code);
-    }
+    if (code != cudaSuccess) return cuda_error(code, "A trial computation");
     for (int i = 0; i < kThreads; ++i)
-        if (values[i] != 3 * i + 1) return "a trial computation gave a wrong result";
+        if (values[i] != 3 * i + 1) return Error{ErrorKind::Io, "A trial computation gave a wrong result."};
     return {};
 }
 
@@ -39,44 +40,47 @@ Error unusable(const std::string& reason) {
     return Error{ErrorKind::Unsupported, "No GPU is used: " + reason};
 }
 
-Result<std::vector<GpuInfo>> gpus() {
-    int driver = 0;
-    if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0)
+// What the driver answered, judged.
+Status judge(const CudaProbe& p) {
+    if (p.version_code != cudaSuccess || p.version == 0)
         return unusable("no NVIDIA driver is installed (or it does not answer).");
-    if (driver / 1000 < CUDART_VERSION / 1000)
-        return unusable("the NVIDIA driver supports CUDA " + version_text(driver) + ", and CUDA " +
+    const auto count_code = static_cast<cudaError_t>(p.count_code);
+    if (p.version / 1000 < CUDART_VERSION / 1000 || count_code == cudaErrorInsufficientDriver)
+        return unusable("the NVIDIA driver supports CUDA " + version_text(p.version) + ", and CUDA " +
                         version_text(CUDART_VERSION) + " is needed; update the driver.");
-    int count = 0;
-    const cudaError_t code = cudaGetDeviceCount(&count);
-    if (code == cudaErrorNoDevice || (code == cudaSuccess && count == 0)) {
-        static_cast<void>(cudaGetLastError());
-        const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
-        if (visible != nullptr)
-            return unusable(std::string("the environment variable CUDA_VISIBLE_DEVICES is '") + visible +
+    if (count_code == cudaErrorNoDevice || (count_code == cudaSuccess && p.count == 0)) {
+        if (p.visible != nullptr)
+            return unusable(std::string("the environment variable CUDA_VISIBLE_DEVICES is '") + p.visible +
                             "', which leaves none visible.");
         return unusable("the driver finds none.");
     }
-    if (code != cudaSuccess) {
-        static_cast<void>(cudaGetLastError());
-        return unusable(std::string("the driver reports \"") + cudaGetErrorString(code) + "\".");
-    }
+    if (count_code != cudaSuccess) return unusable(error_of(count_code, "asking for the GPUs").message);
+    return {};
+}
+
+Result<std::vector<GpuInfo>> gpus() {
+    CudaProbe probe;
+    probe.version_code = cudaDriverGetVersion(&probe.version);
+    probe.count_code = cudaGetDeviceCount(&probe.count);
+    static_cast<void>(cudaGetLastError());
+    probe.visible = std::getenv("CUDA_VISIBLE_DEVICES");
+    VITRINE_CHECK(judge(probe));
     std::vector<GpuInfo> found;
     std::string reasons;
-    for (int i = 0; i < count; ++i) {
+    for (int i = 0; i < probe.count; ++i) {
         cudaDeviceProp p{};
         if (cudaGetDeviceProperties(&p, i) != cudaSuccess) {
             static_cast<void>(cudaGetLastError());
             continue;
         }
         const int capability = p.major * 10 + p.minor;
-        std::string problem;
-        if (capability < 75)
-            problem = "its compute capability is " + std::to_string(p.major) + "." + std::to_string(p.minor) +
-                      ", and 7.5 is needed";
-        else
-            problem = trial_problem(i);
-        if (!problem.empty()) {
-            reasons += (reasons.empty() ? "" : "; ") + std::string(p.name) + ": " + problem;
+        const Status state = capability < 75
+                                 ? Status(Error{ErrorKind::Unsupported,
+                                                "Its compute capability is " + std::to_string(p.major) + "." +
+                                                    std::to_string(p.minor) + ", and 7.5 is needed."})
+                                 : try_out(i);
+        if (!state.ok()) {
+            reasons += (reasons.empty() ? "" : " ") + std::string(p.name) + ": " + state.error().message;
             continue;
         }
         GpuInfo gpu;
@@ -85,17 +89,33 @@ Result<std::vector<GpuInfo>> gpus() {
         gpu.capability = capability;
         std::size_t free = 0;
         std::size_t total = 0;
-        if (cudaSetDevice(i) == cudaSuccess && cudaMemGetInfo(&free, &total) == cudaSuccess) {
+        if (cudaMemGetInfo(&free, &total) == cudaSuccess) {
             gpu.memory_free = free;
             gpu.memory_total = total;
         }
         found.push_back(std::move(gpu));
     }
-    if (found.empty()) return unusable(reasons.empty() ? "the driver finds none." : reasons + ".");
+    if (found.empty()) return unusable(reasons.empty() ? "the driver finds none." : reasons);
     return found;
 }
 
-constexpr CudaModuleApi kApi{kCudaBuild, gpus, CudaDevice::open};
+CudaHoldings holdings() {
+    CudaHoldings held = memory_held();
+    held.graphs = graphs_held();
+    held.libraries = blas::contexts_held();
+    return held;
+}
+
+Error described(int code, const std::string& what, bool& sticky) {
+    sticky = is_sticky(static_cast<cudaError_t>(code));
+    return error_of(static_cast<cudaError_t>(code), what);
+}
+
+constexpr CudaModuleApi kApi{
+    kCudaBuild,
+    gpus,
+    CudaDevice::open,
+    {fail_allocations, allocations, holdings, fail_step, revive_gpus, described, judge}};
 
 }  // namespace
 }  // namespace vitrine::cuda

@@ -7,6 +7,9 @@
 namespace vitrine::cuda {
 namespace {
 
+// Settings and results of a row with some changed logits and candidates; they double when they grow.
+constexpr std::uint64_t kRowBytes = 4096;
+
 // Places of arrays that follow one another.
 class Places {
   public:
@@ -30,6 +33,26 @@ SampleMode mode_of(const SampleRow& row) {
 }
 
 }  // namespace
+
+std::uint64_t SampleMemory::bytes(std::int32_t rows, std::int32_t width) {
+    return sample_work_bytes(std::min(rows, kMostSampleRows), width) +
+           static_cast<std::uint64_t>(rows) * kRowBytes;
+}
+
+Status SampleMemory::reserve(std::int32_t rows, std::int32_t width, cudaStream_t stream) {
+    return reserve_work(sample_work_bytes(std::min(rows, kMostSampleRows), width), stream);
+}
+
+// Zeroed: tickets begin at zero, and each launch leaves them so.
+Status SampleMemory::reserve_work(std::uint64_t bytes, cudaStream_t stream) {
+    if (work_.size() >= bytes) return {};
+    VITRINE_CHECK(work_.grow(bytes, "The sampler's working memory", generation_));
+    if (const cudaError_t code = cudaMemsetAsync(work_.data(), 0, bytes, stream); code != cudaSuccess) {
+        work_ = DeviceMemory();
+        return cuda_error(code, "Preparing the sampler");
+    }
+    return {};
+}
 
 Status SampleMemory::prepare(std::span<const SampleRow> rows, const float* logits, std::int32_t width,
                              cudaStream_t stream) {
@@ -74,12 +97,7 @@ Status SampleMemory::prepare(std::span<const SampleRow> rows, const float* logit
         VITRINE_CHECK(settings_.grow(2 * in.end(), "The sampler's settings", generation_));
     if (results_.size() < out.end())
         VITRINE_CHECK(results_.grow(2 * out.end(), "The sampler's results", generation_));
-    const std::uint64_t work = sample_work_bytes(static_cast<std::int32_t>(rows.size()), width);
-    if (work_.size() < work) {
-        VITRINE_CHECK(work_.grow(work, "The sampler's working memory", generation_));
-        if (const cudaError_t code = cudaMemsetAsync(work_.data(), 0, work, stream); code != cudaSuccess)
-            return cuda_error(code, "Preparing the sampler");
-    }
+    VITRINE_CHECK(reserve_work(sample_work_bytes(static_cast<std::int32_t>(rows.size()), width), stream));
     std::byte* to = staging_.data();
     std::memcpy(to, settings.data(), settings.size() * sizeof(SampleSettings));
     for (std::size_t i = 0; i < rows.size(); ++i) {

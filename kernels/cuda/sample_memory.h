@@ -18,6 +18,9 @@ class SampleMemory {
     explicit SampleMemory(std::shared_ptr<Generation> generation) : generation_(std::move(generation)) {}
 
     void clear() { rows_.clear(); }
+    // Device memory for that many rows of logits, one answer each, and taking it before a step has to.
+    static std::uint64_t bytes(std::int32_t rows, std::int32_t width);
+    Status reserve(std::int32_t rows, std::int32_t width, cudaStream_t stream);
     // Enqueues the copy of the settings. The stream must have done what the last step enqueued.
     Status prepare(std::span<const SampleRow> rows, const float* logits, std::int32_t width,
                    cudaStream_t stream);
@@ -28,6 +31,8 @@ class SampleMemory {
     SampleOutcome outcome(std::size_t row) const;
 
   private:
+    Status reserve_work(std::uint64_t bytes, cudaStream_t stream);
+
     std::shared_ptr<Generation> generation_;
     PinnedMemory staging_;
     PinnedMemory fetched_;

@@ -1,19 +1,29 @@
 #include "kernels/cuda/step_graphs.h"
 
 #include <algorithm>
+#include <atomic>
+
+#include "kernels/cuda/memory.h"
 
 namespace vitrine::cuda {
 namespace {
 
 constexpr std::size_t kMost = 48;
 // One replay in so many carries the marks of its phases, which cost it some microseconds.
-constexpr std::uint64_t kProfileEvery = 64;
+constexpr std::uint64_t kProfileEvery = 128;
+
+std::atomic<std::int32_t> held{0};
 
 }  // namespace
 
+std::int32_t graphs_held() { return held; }
+
 void StepGraphs::destroy(Entry& entry) {
-    for (cudaGraphExec_t graph : {entry.plain, entry.profiled})
-        if (graph != nullptr) static_cast<void>(cudaGraphExecDestroy(graph));
+    for (cudaGraphExec_t graph : {entry.plain, entry.profiled}) {
+        if (graph == nullptr) continue;
+        static_cast<void>(cudaGraphExecDestroy(graph));
+        --held;
+    }
     entry.plain = entry.profiled = nullptr;
 }
 
@@ -23,6 +33,7 @@ void StepGraphs::clear() {
 }
 
 cudaGraphExec_t StepGraphs::capture(const Enqueue& enqueue, bool profiled, cudaStream_t stream) {
+    if (allocation_fails()) return nullptr;
     if (cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal) != cudaSuccess) {
         static_cast<void>(cudaGetLastError());
         return nullptr;
@@ -37,6 +48,7 @@ cudaGraphExec_t StepGraphs::capture(const Enqueue& enqueue, bool profiled, cudaS
         static_cast<void>(cudaGetLastError());
         return nullptr;
     }
+    ++held;
     return ready;
 }
 

@@ -30,6 +30,9 @@ struct StepKind {
     friend bool operator==(const StepKind&, const StepKind&) = default;
 };
 
+// Graphs that exist now, of all devices.
+std::int32_t graphs_held();
+
 class StepGraphs {
   public:
     // What a graph is captured from: enqueues the step's kernels; `profiled`: with the marks of its phases.

@@ -17,6 +17,14 @@ std::int32_t rounded_up(std::int32_t keys) {
 
 }  // namespace
 
+std::uint64_t StepMemory::bytes(std::int64_t rows, std::int64_t outputs, std::int64_t head_dim,
+                                std::int64_t ropes) {
+    // Both double when they grow.
+    const std::int64_t words = rows * (3 + static_cast<std::int64_t>(kSliceWords)) + outputs;
+    const std::int64_t rotations = rows * head_dim * ropes;
+    return 2 * sizeof(float) * static_cast<std::uint64_t>(words + rotations);
+}
+
 Status StepMemory::prepare(const StepInput& step, std::span<const std::int32_t> row_sequence,
                            cudaStream_t stream) {
     const std::size_t rows = step.tokens.size();
@@ -105,8 +113,10 @@ Status StepMemory::prepare_ropes(const StepInput& step, cudaStream_t stream) {
         place.magnitudes = append(magnitudes.data(), magnitudes.size() * sizeof(float));
         places.push_back(place);
     }
-    if (numbers_.size() < numbers.size())
+    if (numbers_.size() < numbers.size()) {
+        uploaded_.clear();
         VITRINE_CHECK(numbers_.grow(numbers.size(), "The rotary embeddings' numbers", generation_));
+    }
     const bool other =
         numbers != uploaded_ || ropes.size() != ropes_.size() ||
         !std::equal(ropes.begin(), ropes.end(), ropes_.begin(), [](const RopeView& a, const RopeView& b) {

@@ -23,6 +23,10 @@ class StepMemory {
     // the copies is kept here until the next call, which must come after the stream has done them.
     Status prepare(const StepInput& step, std::span<const std::int32_t> row_sequence, cudaStream_t stream);
 
+    // Device memory for steps of that many rows, tables of their blocks aside.
+    static std::uint64_t bytes(std::int64_t rows, std::int64_t outputs, std::int64_t head_dim,
+                               std::int64_t ropes);
+
     const StepView& view() const { return view_; }
     // Tables of cosines and sines are the kernels' to fill (fill_rope), first thing in the step.
     const std::vector<RopeView>& ropes() const { return ropes_; }

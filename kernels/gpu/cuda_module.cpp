@@ -73,4 +73,9 @@ Result<std::unique_ptr<Device>> make_cuda_device(int index, bool plain) {
     return (*module())->open(index, plain);
 }
 
+Result<const CudaTestHooks*> cuda_test_hooks() {
+    if (!module().ok()) return module().error();
+    return &(*module())->hooks;
+}
+
 }  // namespace vitrine

@@ -16,6 +16,9 @@ Result<std::vector<GpuInfo>> cuda_gpus();
 // GPU `index` of cuda_gpus(). `plain`: see CudaModuleApi.
 Result<std::unique_ptr<Device>> make_cuda_device(int index, bool plain);
 
+// Of the module, also where there is no GPU; the reason where there is no module.
+Result<const CudaTestHooks*> cuda_test_hooks();
+
 // Where the module was looked for, for diagnostics.
 std::vector<std::string> cuda_module_places();
 

@@ -64,6 +64,7 @@ bool CheckedDevice::checked(const char* operation, const std::string& problem) {
 
 void CheckedDevice::begin_step(const StepInput& step) {
     status_ = Status();
+    launched_ = false;
     step_ = step;
     if (const std::string problem = place_rows(); !problem.empty()) {
         fail(ErrorKind::InvalidArgument, "The step: " + problem);
@@ -113,8 +114,15 @@ void CheckedDevice::copy_blocks(KvStorage& kv, std::span<const BlockCopy> copies
     do_copy_blocks(kv, copies);
 }
 
+void CheckedDevice::launch_step() {
+    if (!launched_) do_launch();
+    launched_ = true;
+}
+
 Status CheckedDevice::finish_step() {
+    launch_step();
     do_finish();
+    launched_ = false;
     Status status = std::move(status_);
     status_ = Status();
     step_ = StepInput();

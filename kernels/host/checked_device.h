@@ -34,6 +34,7 @@ class CheckedDevice : public Device {
     void logits(const LogitsArgs& a) final;
     void sample(const SampleArgs& a) final;
     void copy_blocks(KvStorage& kv, std::span<const BlockCopy> copies) final;
+    void launch_step() final;
     Status finish_step() final;
 
   protected:
@@ -53,10 +54,13 @@ class CheckedDevice : public Device {
     // Only devices whose can_sample() says so.
     virtual void do_sample(const SampleArgs& /*a*/) {}
     virtual void do_copy_blocks(KvStorage& kv, std::span<const BlockCopy> copies) = 0;
-    // Waits for everything enqueued; errors through fail().
+    // Starts what the operations of the step were, where they only were written down.
+    virtual void do_launch() {}
+    // Waits for everything enqueued; errors through fail(). After do_launch().
     virtual void do_finish() {}
 
     void fail(ErrorKind kind, std::string message);
+    bool failed() const { return !status_.ok(); }
     std::int64_t rows() const { return static_cast<std::int64_t>(step_.tokens.size()); }
     std::int32_t ropes_in_set() const {
         return static_cast<std::int32_t>(step_.ropes.size()) / step_.rope_sets;
@@ -81,6 +85,7 @@ class CheckedDevice : public Device {
     std::string rope_problem() const;
 
     Status status_;
+    bool launched_ = false;
 };
 
 }  // namespace vitrine

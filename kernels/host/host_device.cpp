@@ -162,7 +162,7 @@ void HostDevice::do_embed(const EmbedArgs& a) {
 }
 
 void HostDevice::do_qkv(const QkvArgs& a) {
-    const PhaseTimer timer(times_.matrix);
+    const PhaseTimer timer(times_.qkv);
     run_qkv(a);
 }
 
@@ -172,17 +172,17 @@ void HostDevice::do_attention(const AttentionArgs& a) {
 }
 
 void HostDevice::do_project(const ProjectArgs& a) {
-    const PhaseTimer timer(times_.matrix);
+    const PhaseTimer timer(times_.project);
     run_project(a);
 }
 
 void HostDevice::do_feed_forward(const FeedForwardArgs& a) {
-    const PhaseTimer timer(times_.matrix);
+    const PhaseTimer timer(times_.feed_forward);
     run_feed_forward(a);
 }
 
 void HostDevice::do_logits(const LogitsArgs& a) {
-    const PhaseTimer timer(times_.matrix);
+    const PhaseTimer timer(times_.logits);
     run_logits(a);
 }
 

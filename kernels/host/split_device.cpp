@@ -96,6 +96,14 @@ class SplitDevice final : public Device {
         return KvCache(std::move(kv));
     }
 
+    std::uint64_t step_bytes(const StepNeeds& needs) const override {
+        return device_[0]->step_bytes(needs) + device_[1]->step_bytes(needs);
+    }
+    Status reserve(const StepNeeds& needs) override {
+        VITRINE_CHECK(device_[0]->reserve(needs));
+        return device_[1]->reserve(needs);
+    }
+
     std::span<const float> read(const BufferStorage& buffer, std::size_t first, std::size_t count) override {
         const SplitBuffer& b = split(&buffer);
         const auto at = static_cast<std::size_t>(b.valid);
@@ -245,10 +253,7 @@ class SplitDevice final : public Device {
         if (running_ < 0) return;
         const Status ended = device().finish_step();
         if (status_.ok()) status_ = ended;
-        const PhaseTimes t = device().phase_times();
-        times_.embed += t.embed;
-        times_.matrix += t.matrix;
-        times_.attention += t.attention;
+        times_ += device().phase_times();
         running_ = -1;
     }
 

@@ -355,12 +355,32 @@ class TestCli : public QObject {
             QVERIFY(result["weights_gb_s"].toDouble() > 0);
             const double share = result["weights_gb_s"].toDouble() / machine["read_gb_s"].toDouble();
             QVERIFY(std::abs(result["share_of_read_bandwidth"].toDouble() / share - 1) < 1e-9);
+            // The phases are all of the time, and between them they read what the iteration read.
+            QStringList names;
+            double time = 0;
+            double bytes = 0;
+            for (const auto& each : result["phases"].toArray()) {
+                const auto phase = each.toObject();
+                names << phase["phase"].toString();
+                time += phase["share_of_time"].toDouble();
+                bytes += phase["bytes"].toDouble();
+                QVERIFY(phase["seconds"].toDouble() > 0);
+                if (names.back() == "host") continue;
+                QVERIFY2(phase["bytes"].toDouble() > 0, qPrintable(names.back()));
+                const double gb_s = phase["bytes"].toDouble() / phase["seconds"].toDouble() * 1e-9;
+                QVERIFY(std::abs(phase["gb_s"].toDouble() / gb_s - 1) < 1e-9);
+            }
+            QCOMPARE(names,
+                     QStringList({"embed", "qkv", "attention", "project", "feed_forward", "logits", "host"}));
+            QVERIFY(std::abs(time - 1) < 1e-9);
+            QVERIFY2(bytes > 15e6 && bytes < 25e6, qPrintable(QString::number(bytes)));
         }
         QCOMPARE(prefill, 8);
         QCOMPARE(decode, 4);
         QCOMPARE(step, 4);
         const Ran table = run_cli(with_model("bench", {"--decode", "2", "--repeat", "1"}));
         QCOMPARE(table.status, 0);
+        QVERIFY(table.out.contains("\n  feed_forward") && table.out.contains("\n  host"));
         QVERIFY(table.out.contains("tok/s") && table.out.contains("GB/s") && table.out.contains(" %"));
         QCOMPARE(run_cli(with_model("bench", {"--prefill", "9000", "--repeat", "1"})).status,
                  1);  // beyond the context

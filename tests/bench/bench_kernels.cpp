@@ -192,7 +192,7 @@ void bench(const Options& o) {
             if (i < 4) continue;
             decode.push_back(taken);
             attention.push_back(m.times.attention);
-            matrix.push_back(m.times.matrix);
+            matrix.push_back(m.times.matrix());
         }
         prefill.push_back(m.step(0, o.prompt, true));
         prefill_attention.push_back(m.times.attention);

@@ -39,6 +39,7 @@ class Backend {
     virtual double measure_read_bandwidth() = 0;
 };
 
-std::unique_ptr<Backend> make_engine_backend();
+// How models are opened, but for the threads and the progress of a load, which come with it.
+std::unique_ptr<Backend> make_engine_backend(const LoadOptions& options = {});
 
 }  // namespace vitrine::ui

@@ -39,6 +39,8 @@ QStringList switches_of(const QString& source) {
     return found;
 }
 
+bool on_gpu(Model& model) { return model.device().info().name.rfind("cuda", 0) == 0; }
+
 ModelInfo describe(Model& model, const Engine& engine) {
     ModelInfo info;
     info.name = text_of(model.display_name());
@@ -69,8 +71,10 @@ ModelInfo describe(Model& model, const Engine& engine) {
 
 class EngineBackend : public Backend {
   public:
+    explicit EngineBackend(const LoadOptions& options) : options_(options) {}
+
     Result<ModelInfo> load(const LoadSpec& spec, const LoadProgress& progress) override {
-        LoadOptions options;
+        LoadOptions options = options_;
         options.threads = spec.threads;
         options.device = spec.device;
         options.progress = progress;
@@ -78,6 +82,12 @@ class EngineBackend : public Backend {
         auto model = Model::load(path, options);
         if (!model.ok() && model.error().kind == ErrorKind::OutOfMemory && model_) {
             // Both models together were too much; the one that answered until now makes room.
+            unload();
+            model = Model::load(path, options);
+        }
+        if (model.ok() && model_ && !model.value()->device_note().empty() && on_gpu(*model_)) {
+            // Beside the old model there was too little room on the GPU: without it there may be enough.
+            model.value().reset();
             unload();
             model = Model::load(path, options);
         }
@@ -215,12 +225,15 @@ class EngineBackend : public Backend {
 
     std::string own_source_;
     std::unique_ptr<ChatTemplate> own_template_;
+    LoadOptions options_;
     std::shared_ptr<Model> model_;
     std::unique_ptr<Engine> engine_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_engine_backend() { return std::make_unique<EngineBackend>(); }
+std::unique_ptr<Backend> make_engine_backend(const LoadOptions& options) {
+    return std::make_unique<EngineBackend>(options);
+}
 
 }  // namespace vitrine::ui
