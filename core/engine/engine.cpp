@@ -114,6 +114,7 @@ const Model& Engine::model() const { return *impl_->model; }
 const EngineOptions& Engine::options() const { return impl_->options; }
 const MemoryPlan& Engine::memory() const { return impl_->memory; }
 KvSnapshot Engine::snapshot() const { return impl_->snapshot(); }
+std::vector<TokenId> Engine::block_tokens(BlockId block) const { return impl_->block_tokens(block); }
 TelemetryRing& Engine::telemetry() { return impl_->telemetry; }
 std::int64_t Engine::iterations() const { return impl_->iteration; }
 double Engine::started() const {

@@ -200,6 +200,8 @@ class Engine {
     const MemoryPlan& memory() const;
     std::int32_t context() const { return options().context; }
     KvSnapshot snapshot() const;
+    // What the block holds, in order: of a sequence that has it, else of the prefix cache. Empty: nothing.
+    std::vector<TokenId> block_tokens(BlockId block) const;
     TelemetryRing& telemetry();
     std::int64_t iterations() const;
     // When the clock of the telemetry began, in seconds of std::chrono::steady_clock.

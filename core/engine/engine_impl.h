@@ -126,6 +126,7 @@ struct Engine::Impl {
     bool step(EngineListener& listener);
     void add_phases(const StepPlan& plan, const PhaseTimes& times, double seconds);
     KvSnapshot snapshot() const;
+    std::vector<TokenId> block_tokens(BlockId block) const;
     void describe_wait(const Sequence& q, SequenceView& v) const;
 
     std::shared_ptr<Model> model;

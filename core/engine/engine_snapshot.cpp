@@ -20,6 +20,21 @@ void Engine::Impl::describe_wait(const Sequence& q, SequenceView& v) const {
     }
 }
 
+std::vector<TokenId> Engine::Impl::block_tokens(BlockId block) const {
+    if (block.value < 0 || block.value >= options.blocks) return {};
+    for (const auto& [id, l] : live) {
+        const Sequence& q = l->sequence;
+        if (q.phase == SequencePhase::Dropped || l->unborn) continue;
+        const auto at = std::find(q.table.blocks.begin(), q.table.blocks.end(), block);
+        if (at == q.table.blocks.end()) continue;
+        const auto first = static_cast<std::ptrdiff_t>(at - q.table.blocks.begin()) * options.block_size;
+        const auto end = std::min<std::ptrdiff_t>(first + options.block_size, q.computed);
+        if (first < end) return {q.tokens.begin() + first, q.tokens.begin() + end};
+    }
+    const auto cached = kv.cache().tokens(block);
+    return {cached.begin(), cached.end()};
+}
+
 KvSnapshot Engine::Impl::snapshot() const {
     KvSnapshot s;
     s.iteration = iteration;

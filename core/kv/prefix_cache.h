@@ -55,6 +55,11 @@ class PrefixCache {
     bool holds(BlockId block) const {
         return entries_[static_cast<std::size_t>(block.value)].content.valid();
     }
+    // Of a block that is in; empty otherwise. Valid until the next change.
+    std::span<const TokenId> tokens(BlockId block) const {
+        if (!holds(block)) return {};
+        return entries_[static_cast<std::size_t>(block.value)].tokens;
+    }
     std::int32_t size() const { return static_cast<std::int32_t>(buckets_.size()); }
 
   private:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "ui/bridge/types.h"
@@ -33,8 +34,12 @@ class Backend {
     virtual void release_session(std::int64_t session, bool drop_cache) = 0;
 
     virtual KvSnapshot snapshot() const = 0;
+    // Text of the tokens in a block; empty where it holds none.
+    virtual std::string block_text(std::int32_t) const { return {}; }
     virtual void take_records(std::vector<Record>& out) = 0;  // appends
     virtual EngineFigures figures() const = 0;
+    // Bytes free on the device now; 0: not known. Not for every iteration: it asks the system.
+    virtual std::uint64_t memory_free() const { return 0; }
     // GB/s that the device reads memory with, measured; 0 where it cannot be measured. Takes a moment.
     virtual double measure_read_bandwidth() = 0;
 };

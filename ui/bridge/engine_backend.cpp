@@ -58,6 +58,8 @@ ModelInfo describe(Model& model, const Engine& engine) {
     info.block_size = engine.options().block_size;
     info.blocks = engine.options().blocks;
     info.layers = model.config().layers;
+    info.kv_heads = model.config().kv_heads;
+    info.head_dim = model.config().head_dim;
     info.has_template = model.chat_template() != nullptr;
     if (model.chat_template() != nullptr) {
         info.template_source = text_of(model.chat_template()->source());
@@ -170,6 +172,14 @@ class EngineBackend : public Backend {
     }
 
     KvSnapshot snapshot() const override { return engine_ ? engine_->snapshot() : KvSnapshot{}; }
+    std::string block_text(std::int32_t block) const override {
+        std::string text;
+        if (!engine_) return text;
+        const Tokenizer& tokenizer = model_->tokenizer();
+        for (const TokenId id : engine_->block_tokens(BlockId{block}))
+            if (id.value < tokenizer.size()) text += tokenizer.bytes(id);
+        return text;
+    }
     void take_records(std::vector<Record>& out) override {
         if (!engine_) return;
         std::array<Record, 256> some;
@@ -185,6 +195,9 @@ class EngineBackend : public Backend {
             figures.dropped_records = engine_->telemetry().dropped();
         }
         return figures;
+    }
+    std::uint64_t memory_free() const override {
+        return model_ && model_->has_weights() ? model_->device().info().memory_free : 0;
     }
     double measure_read_bandwidth() override {
         if (!model_ || !model_->has_weights()) return 0;

@@ -131,6 +131,15 @@ void EngineWorker::preview_template(PreviewQuestion question) {
     work_.notify_one();
 }
 
+void EngineWorker::ask_block_text(int block) {
+    const int serial = ++block_serial_;
+    post([this, block, serial] {
+        if (serial != block_serial_ || !backend_->loaded()) return;
+        BlockText text{block, iteration_, backend_->block_text(block)};
+        put([&](Batch& batch) { batch.block_text = std::move(text); });
+    });
+}
+
 void EngineWorker::pause() {
     if (paused_.exchange(true)) return;
     emit paused_changed(true);
@@ -217,7 +226,12 @@ void EngineWorker::iterate(Listener& listener) {
         return;
     }
     backend_->take_records(records_);
-    const EngineFigures figures = backend_->figures();
+    EngineFigures figures = backend_->figures();
+    if (snapshot_ms_ < 500 && (!since_free_.isValid() || since_free_.elapsed() >= 1000)) {
+        since_free_.start();
+        memory_free_ = backend_->memory_free();
+    }
+    figures.memory_free = memory_free_;
     put([&](Batch& batch) {
         Outbox::append_records(batch, records_);
         batch.figures = figures;
@@ -255,6 +269,7 @@ void EngineWorker::publish_snapshot() {
     snapshot_due_ = false;
     if (!backend_->loaded()) return;
     auto made = std::make_shared<const KvSnapshot>(backend_->snapshot());
+    iteration_ = made->iteration;
     put([&](Batch& batch) { batch.snapshot = std::move(made); });
     since_snapshot_.restart();
 }
@@ -294,6 +309,7 @@ void EngineWorker::handle_load(const LoadSpec& spec, const std::shared_ptr<std::
             }
         }
         bandwidth_due_ = ended.model.has_value();
+        since_free_.invalidate();
     }
     put([&](Batch& batch) { batch.load_ended.push_back(std::move(ended)); });
     publish_snapshot();
@@ -410,8 +426,12 @@ void EngineWorker::deliver() {
     }
     if (batch.figures) emit figures(*batch.figures);
     if (batch.read_bandwidth) emit read_bandwidth(*batch.read_bandwidth);
-    if (batch.snapshot) emit snapshot(batch.snapshot);
+    // What happened before how it is now.
     if (!batch.records.empty()) emit records(batch.records);
+    if (batch.snapshot) emit snapshot(batch.snapshot);
+    if (batch.block_text)
+        emit block_text(batch.block_text->block, batch.block_text->iteration,
+                        QString::fromStdString(batch.block_text->text));
     if (batch.count) emit tokens_counted(*batch.count);
     if (batch.preview) emit template_previewed(*batch.preview);
     if (batch.engine_failed) emit engine_failed(*batch.engine_failed);

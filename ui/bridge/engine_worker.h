@@ -49,6 +49,8 @@ class EngineWorker : public QObject {
     void count_tokens(CountQuestion question);
     void preview_template(PreviewQuestion question);
 
+    // block_text() follows: what the tokens in a block say. Only the newest question is answered.
+    void ask_block_text(int block);
     // Nobody looks: snapshots come twice a second, for the colours in the chat list alone.
     void set_panels_visible(bool visible) { snapshot_ms_ = visible ? 50 : 500; }
     void pause();
@@ -74,6 +76,7 @@ class EngineWorker : public QObject {
     void snapshot(std::shared_ptr<const vitrine::KvSnapshot> snapshot);
     void figures(const vitrine::ui::EngineFigures& figures);
     void read_bandwidth(double gb_s);
+    void block_text(int block, qint64 iteration, const QString& text);
     void tokens_counted(const vitrine::ui::CountAnswer& answer);
     void template_previewed(const vitrine::ui::PreviewAnswer& answer);
     void engine_failed(const vitrine::Error& error);
@@ -122,11 +125,15 @@ class EngineWorker : public QObject {
     std::atomic<int> pace_{0};
     std::atomic<bool> cancelled_{false};  // a paused engine has to look for it
     std::atomic<int> snapshot_ms_{500};
+    std::atomic<int> block_serial_{0};
 
     // Worker's thread.
     std::unordered_map<std::int64_t, Ticket> tickets_;  // engine's request → ticket
     std::vector<Record> records_;
     QElapsedTimer since_snapshot_;
+    std::int64_t iteration_ = 0;  // of the last snapshot
+    QElapsedTimer since_free_;
+    std::uint64_t memory_free_ = 0;
     std::chrono::steady_clock::time_point next_step_;  // with a pace
     bool snapshot_due_ = false;
     bool bandwidth_due_ = false;

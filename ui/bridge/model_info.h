@@ -26,6 +26,8 @@ struct ModelInfo {
     std::int32_t block_size = 0;
     std::int32_t blocks = 0;
     std::int32_t layers = 0;
+    std::int32_t kv_heads = 0;
+    std::int32_t head_dim = 0;  // numbers of one key of one head
     bool has_template = false;
     QString template_source;
     QStringList template_switches;  // what the template can be asked: "enable_thinking"

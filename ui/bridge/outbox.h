@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,12 @@ struct LoadStep {
     std::uint64_t total = 0;
 };
 
+struct BlockText {
+    int block = 0;
+    std::int64_t iteration = 0;  // of the snapshot that it belongs to
+    std::string text;
+};
+
 struct Batch {
     std::vector<AnswerStarted> started;
     std::vector<AnswerText> text;
@@ -38,6 +45,7 @@ struct Batch {
     std::optional<double> read_bandwidth;
     std::optional<LoadStep> load_step;
     std::vector<LoadEnded> load_ended;
+    std::optional<BlockText> block_text;
     std::optional<CountAnswer> count;
     std::optional<PreviewAnswer> preview;
     std::optional<Error> engine_failed;  // the engine had to be given up

@@ -115,6 +115,7 @@ struct PreviewAnswer {
 struct EngineFigures {
     std::uint64_t weight_bytes_per_step = 0;
     std::uint64_t dropped_records = 0;
+    std::uint64_t memory_free = 0;  // on the device, asked about once a second while panels are visible
 };
 
 }  // namespace vitrine::ui

@@ -10,6 +10,7 @@
 #include <QPainter>
 #include <QPainterPath>
 #include <QSaveFile>
+#include <QTextDocument>
 #include <QTextLayout>
 #include <QVBoxLayout>
 
@@ -142,6 +143,10 @@ class CardEmpty : public QWidget {
     QString text_;
 };
 
+QString plain_tooltip(const QString& text) {
+    return Qt::mightBeRichText(text) ? Qt::convertFromPlainText(text) : text;
+}
+
 Card::Card(const QString& title, QWidget* parent)
     : QWidget(parent),
       title_(title),
@@ -224,18 +229,21 @@ bool Card::save_csv(const QString& path, QString* error) {
 
 void Card::contextMenuEvent(QContextMenuEvent* event) {
     QMenu menu(this);
-    const QAction* png = menu.addAction(tr("Save as picture…"));
-    QAction* table = menu.addAction(tr("Save as CSV…"));
-    table->setEnabled(empty_text_.isEmpty());
-    const QAction* chosen = menu.exec(event->globalPos());
-    if (chosen == nullptr) return;
-    const bool picture = chosen == png;
-    const QString path =
-        QFileDialog::getSaveFileName(this, chosen->text(), title_ + (picture ? ".png" : ".csv"));
-    if (path.isEmpty()) return;
+    menu.addAction(tr("Save as picture…"), this, &Card::export_picture);
+    menu.addAction(tr("Save as CSV…"), this, &Card::export_table)->setEnabled(has_table());
+    menu.exec(event->globalPos());
+}
+
+void Card::export_picture() {
+    const QString path = QFileDialog::getSaveFileName(this, tr("Save as picture"), title_ + ".png");
     QString error;
-    if (!(picture ? save_png(path, &error) : save_csv(path, &error)))
-        QMessageBox::warning(this, title_, error);
+    if (!path.isEmpty() && !save_png(path, &error)) QMessageBox::warning(this, title_, error);
+}
+
+void Card::export_table() {
+    const QString path = QFileDialog::getSaveFileName(this, tr("Save as CSV"), title_ + ".csv");
+    QString error;
+    if (!path.isEmpty() && !save_csv(path, &error)) QMessageBox::warning(this, title_, error);
 }
 
 }  // namespace vitrine::ui

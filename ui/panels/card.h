@@ -13,6 +13,9 @@ class CardEmpty;
 class CardHeader;
 class CardSentence;
 
+// Text for a tooltip that is never taken for markup, whatever a title or a token says.
+QString plain_tooltip(const QString& text);
+
 class Card : public QWidget {
     Q_OBJECT
 
@@ -32,6 +35,10 @@ class Card : public QWidget {
     void set_empty_text(const QString& text);
     QString empty_text() const { return empty_text_; }
 
+    // Ask where, and write it; offered by the context menu and by the window's menu.
+    void export_picture();
+    void export_table();
+    bool has_table() const { return empty_text_.isEmpty(); }
     // Offered by the context menu; a panel with figures overrides csv().
     virtual QString csv() const { return {}; }
     // The card as a picture, twice the screen's resolution. False with a sentence in `error`.

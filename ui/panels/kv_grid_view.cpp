@@ -11,7 +11,9 @@
 #include <QMouseEvent>
 #include <QPainter>
 #include <QToolTip>
+#include <QWheelEvent>
 
+#include "ui/panels/card.h"
 #include "ui/settings/tabular.h"
 #include "ui/settings/theme.h"
 
@@ -20,6 +22,8 @@ namespace {
 
 // Room around the tiles for the edges of the outer ones.
 constexpr int margin = 2;
+// Fewer blocks are never shown: they would not get larger.
+constexpr std::int32_t least_shown = 32;
 
 }  // namespace
 
@@ -31,8 +35,9 @@ KvGridView::KvGridView(const KvModel* model, SequenceColors* colors, QWidget* pa
     setAccessibleName(tr("Physical KV blocks"));
     flash_end_.setSingleShot(true);
     connect(&flash_end_, &QTimer::timeout, this, [this] {
-        for (const std::int32_t tile : std::as_const(flashing_)) update_tile(tile);
+        const QList<std::int32_t> tiles = flashing_.keys();
         flashing_.clear();
+        for (const std::int32_t tile : tiles) update_tile(tile);
     });
     connect(theme_signal(), &ThemeSignal::changed, this, qOverload<>(&QWidget::update));
     // A colour that goes to another session changes tiles that the snapshot did not.
@@ -41,8 +46,8 @@ KvGridView::KvGridView(const KvModel* model, SequenceColors* colors, QWidget* pa
 
 KvGridView::Tile KvGridView::make_tile(std::int32_t tile) const {
     Tile out;
-    const std::int32_t first = layout_.first_block(tile);
-    const std::int32_t end = layout_.end_block(tile);
+    const std::int32_t first = first_block(tile);
+    const std::int32_t end = end_block(tile);
     SequenceKey owner = no_sequence;
     if (end - first == 1) {
         const KvBlock& block = model_->block(first);
@@ -76,9 +81,58 @@ KvGridView::Tile KvGridView::make_tile(std::int32_t tile) const {
     return out;
 }
 
+std::int32_t KvGridView::tile_of(std::int32_t block) const {
+    if (block < first_ || block - first_ >= layout_.blocks()) return -1;
+    const std::int32_t tile = layout_.tile_of(block - first_);
+    return tile < layout_.tiles() ? tile : -1;
+}
+
+std::int32_t KvGridView::count_at(int zoom) const {
+    const std::int32_t all = model_->block_count();
+    return std::min(all, std::max(least_shown, zoom < 31 ? all >> zoom : 0));
+}
+
+void KvGridView::look_at(int zoom, std::int32_t first) {
+    zoom_ = std::max(0, zoom);
+    // Where halving shows nothing less, the notch is not saved up.
+    while (zoom_ > 0 && count_at(zoom_) == count_at(zoom_ - 1)) --zoom_;
+    first_ = std::clamp(first, 0, std::max(0, model_->block_count() - count_at(zoom_)));
+    rebuild();
+    emit tiles_changed();
+}
+
+void KvGridView::zoom(int notches, std::int32_t about) {
+    const std::int32_t before = count_at(zoom_);
+    const int wanted = std::clamp(zoom_ + notches, 0, 30);
+    const std::int32_t after = count_at(wanted);
+    if (before <= 0 || after == before) return;
+    // The block under the pointer stays about where it is.
+    const double share = static_cast<double>(std::clamp(about - first_, 0, before)) / before;
+    look_at(wanted, about - static_cast<std::int32_t>(share * after));
+}
+
+void KvGridView::pan(std::int32_t blocks) {
+    if (zoom_ == 0) return;
+    const std::int32_t last = model_->block_count() - count_at(zoom_);
+    const std::int32_t to = std::clamp(first_ + blocks, 0, std::max(0, last));
+    if (to != first_) look_at(zoom_, to);
+}
+
+void KvGridView::show_all() {
+    if (zoom_ != 0) look_at(0, 0);
+}
+
+void KvGridView::note(std::int32_t block, BlockEvent event) {
+    if (event == BlockEvent::Share || event == BlockEvent::Free) return;
+    // A block that was taken from the cache is allocated right after: that it was evicted is the news.
+    if (event == BlockEvent::Allocate && noted_.value(block, event) == BlockEvent::Evict) return;
+    if (noted_.size() < 65536) noted_.insert(block, event);
+}
+
 void KvGridView::rebuild() {
     const std::int32_t before = layout_.blocks_per_tile();
-    layout_ = KvGridLayout(model_->block_count(), size() - QSize(2 * margin, 2 * margin));
+    first_ = std::clamp(first_, 0, std::max(0, model_->block_count() - count_at(zoom_)));
+    layout_ = KvGridLayout(count_at(zoom_), size() - QSize(2 * margin, 2 * margin));
     tiles_.resize(static_cast<std::size_t>(layout_.tiles()));
     for (std::int32_t i = 0; i < layout_.tiles(); ++i) tiles_[static_cast<std::size_t>(i)] = make_tile(i);
     flashing_.clear();
@@ -88,9 +142,11 @@ void KvGridView::rebuild() {
 
 void KvGridView::model_changed(bool flash) {
     const std::int32_t count = model_->block_count();
-    if (count != layout_.blocks()) {
+    if (static_cast<std::size_t>(count) != seen_.size() || count_at(zoom_) != layout_.blocks()) {
+        if (static_cast<std::size_t>(count) != seen_.size()) zoom_ = 0;  // another pool
         rebuild();
         seen_ = model_->blocks();
+        noted_.clear();
         if (highlight_ >= count) highlight_ = -1;
         hovered_ = -1;
         return;
@@ -105,15 +161,16 @@ void KvGridView::model_changed(bool flash) {
     if (flash && seen_.size() == model_->blocks().size()) {
         for (std::int32_t i = 0; i < count; ++i) {
             if (model_->block(i).same_holder(seen_[static_cast<std::size_t>(i)])) continue;
-            const std::int32_t tile = layout_.tile_of(i);
-            if (tile >= layout_.tiles()) continue;
-            flashing_.insert(tile);
+            const std::int32_t tile = tile_of(i);
+            if (tile < 0) continue;
+            flashing_.insert(tile, noted_.value(i, BlockEvent::Share));
             update_tile(tile);
             flashed = true;
         }
     }
     if (flashed) flash_end_.start(current_theme().metrics.flash_ms);
     seen_ = model_->blocks();
+    noted_.clear();
 }
 
 QRect KvGridView::tile_rect(std::int32_t tile) const {
@@ -130,16 +187,16 @@ void KvGridView::update_tile(std::int32_t tile) {
 
 void KvGridView::set_highlight(std::int32_t block) {
     if (block == highlight_) return;
-    update_tile(highlight_ < 0 ? -1 : layout_.tile_of(highlight_));
+    update_tile(tile_of(highlight_));
     highlight_ = block;
-    update_tile(highlight_ < 0 ? -1 : layout_.tile_of(highlight_));
+    update_tile(tile_of(highlight_));
 }
 
 void KvGridView::set_hovered(std::int32_t block) {
     if (block == hovered_) return;
-    update_tile(hovered_ < 0 ? -1 : layout_.tile_of(hovered_));
+    update_tile(tile_of(hovered_));
     hovered_ = block;
-    update_tile(hovered_ < 0 ? -1 : layout_.tile_of(hovered_));
+    update_tile(tile_of(hovered_));
 }
 
 void KvGridView::paint_tile(QPainter& painter, std::int32_t tile, const std::vector<SequenceColor>& palette) {
@@ -232,12 +289,16 @@ void KvGridView::paint_tile(QPainter& painter, std::int32_t tile, const std::vec
         }
     }
     if (flashing_.contains(tile)) {
-        QColor flash = theme.text;
-        flash.setAlphaF(0.35F);
+        // Taken: grey; copied: accent; content forgotten: caution. Once, and gone.
+        const BlockEvent what = flashing_.value(tile);
+        QColor flash = what == BlockEvent::Copy    ? theme.accent
+                       : what == BlockEvent::Evict ? theme.caution
+                                                   : theme.text;
+        flash.setAlphaF(what == BlockEvent::Copy || what == BlockEvent::Evict ? 0.6F : 0.35F);
         area(rect, flash);
     }
-    const bool marked = (highlight_ >= 0 && layout_.tile_of(highlight_) == tile) ||
-                        (hovered_ >= 0 && layout_.tile_of(hovered_) == tile);
+    const bool marked =
+        (highlight_ >= 0 && tile_of(highlight_) == tile) || (hovered_ >= 0 && tile_of(hovered_) == tile);
     const double out = layout_.cell() >= 6 ? 1.5 : 1;
     if (marked) {
         edge(theme.accent, 2, out);
@@ -265,8 +326,8 @@ void KvGridView::paintEvent(QPaintEvent* event) {
     std::vector<std::int32_t> edged;  // their edges lie over the neighbours
     for (std::int32_t i = first; i < end; ++i) {
         if (!region.intersects(tile_rect(i).adjusted(-2, -2, 2, 2))) continue;
-        const bool marked = (highlight_ >= 0 && layout_.tile_of(highlight_) == i) ||
-                            (hovered_ >= 0 && layout_.tile_of(hovered_) == i);
+        const bool marked =
+            (highlight_ >= 0 && tile_of(highlight_) == i) || (hovered_ >= 0 && tile_of(hovered_) == i);
         if (marked || tiles_[static_cast<std::size_t>(i)].written) {
             edged.push_back(i);
         } else {
@@ -274,13 +335,33 @@ void KvGridView::paintEvent(QPaintEvent* event) {
         }
     }
     for (const std::int32_t i : edged) paint_tile(painter, i, palette);
+    if (zoom_ > 0) {
+        // Which part of the pool is in view.
+        const double all = model_->block_count();
+        const QRectF track(margin, height() - 2, width() - 2 * margin, 2);
+        painter.fillRect(track, theme.plot_grid);
+        painter.fillRect(QRectF(track.left() + first_ / all * track.width(), track.top(),
+                                std::max(8.0, layout_.blocks() / all * track.width()), 2),
+                         theme.text_second);
+        primitives_ += 2;
+    }
 }
 
 void KvGridView::resizeEvent(QResizeEvent*) { rebuild(); }
 
 void KvGridView::mouseMoveEvent(QMouseEvent* event) {
+    if (dragging_ && zoom_ > 0) {
+        dragged_ += drag_from_.y() - event->position().y();
+        drag_from_ = event->position();
+        const int rows = static_cast<int>(dragged_ / layout_.pitch());
+        if (rows != 0) {
+            dragged_ -= rows * layout_.pitch();
+            pan(rows * layout_.columns() * layout_.blocks_per_tile());
+        }
+        return;
+    }
     const std::int32_t tile = tile_at(event->position());
-    const std::int32_t block = tile < 0 ? -1 : layout_.first_block(tile);
+    const std::int32_t block = tile < 0 ? -1 : first_block(tile);
     if (block == hovered_) return;
     set_hovered(block);
     emit block_hovered(block);
@@ -294,31 +375,64 @@ void KvGridView::leaveEvent(QEvent*) {
 
 void KvGridView::mousePressEvent(QMouseEvent* event) {
     if (event->button() != Qt::LeftButton) return;
+    dragging_ = true;
+    dragged_ = 0;
+    drag_from_ = event->position();
     const std::int32_t tile = tile_at(event->position());
-    if (tile >= 0) emit block_clicked(layout_.first_block(tile));
+    if (tile >= 0) emit block_clicked(first_block(tile));
+}
+
+void KvGridView::mouseReleaseEvent(QMouseEvent*) { dragging_ = false; }
+
+void KvGridView::wheelEvent(QWheelEvent* event) {
+    const bool zooms = event->modifiers().testFlag(Qt::ControlModifier);
+    if (layout_.tiles() == 0 || (!zooms && zoom_ == 0))
+        return QWidget::wheelEvent(event);  // scrolls the dock
+    event->accept();
+    wheel_ += event->angleDelta().y();
+    const int notches = wheel_ / 120;
+    if (notches == 0) return;
+    wheel_ -= notches * 120;
+    if (zooms) {
+        const std::int32_t tile = tile_at(event->position());
+        zoom(notches, tile < 0 ? first_ + layout_.blocks() / 2 : first_block(tile));
+    } else {
+        pan(-2 * notches * layout_.columns() * layout_.blocks_per_tile());
+    }
 }
 
 void KvGridView::focusInEvent(QFocusEvent* event) {
     // Somebody walks with the keyboard: show where they are.
     const bool walked = event->reason() == Qt::TabFocusReason || event->reason() == Qt::BacktabFocusReason;
-    if (walked && highlight_ < 0 && layout_.tiles() > 0) emit block_clicked(0);
+    if (walked && highlight_ < 0 && layout_.tiles() > 0) emit block_clicked(first_);
 }
 
 void KvGridView::keyPressEvent(QKeyEvent* event) {
     if (layout_.tiles() == 0) return QWidget::keyPressEvent(event);
-    const std::int32_t at = highlight_ < 0 ? 0 : layout_.tile_of(highlight_);
+    const std::int32_t row = layout_.columns() * layout_.blocks_per_tile();
+    const std::int32_t here =
+        highlight_ >= 0 && tile_of(highlight_) >= 0 ? highlight_ : first_ + layout_.blocks() / 2;
+    const std::int32_t from = highlight_ < 0 ? first_ : highlight_;
     std::int32_t to = -1;
     switch (event->key()) {
-        case Qt::Key_Left: to = at - 1; break;
-        case Qt::Key_Right: to = at + 1; break;
-        case Qt::Key_Up: to = at - layout_.columns(); break;
-        case Qt::Key_Down: to = at + layout_.columns(); break;
+        case Qt::Key_Left: to = from - layout_.blocks_per_tile(); break;
+        case Qt::Key_Right: to = from + layout_.blocks_per_tile(); break;
+        case Qt::Key_Up: to = from - row; break;
+        case Qt::Key_Down: to = from + row; break;
         case Qt::Key_Home: to = 0; break;
-        case Qt::Key_End: to = layout_.tiles() - 1; break;
+        case Qt::Key_End: to = model_->block_count() - 1; break;
+        case Qt::Key_Plus: return zoom(1, here);
+        case Qt::Key_Minus: return zoom(-1, here);
+        case Qt::Key_0: return show_all();
+        case Qt::Key_PageUp: return pan(-row * std::max(1, layout_.rows() - 1));
+        case Qt::Key_PageDown: return pan(row * std::max(1, layout_.rows() - 1));
         default: return QWidget::keyPressEvent(event);
     }
-    if (to < 0 || to >= layout_.tiles()) return;
-    emit block_clicked(layout_.first_block(to));
+    if (to < 0 || to >= model_->block_count()) return;
+    if (tile_of(to) < 0)
+        look_at(zoom_, to < first_ ? to / row * row : to / row * row + row - layout_.blocks());
+    const std::int32_t tile = tile_of(to);
+    if (tile >= 0) emit block_clicked(first_block(tile));
 }
 
 bool KvGridView::event(QEvent* event) {
@@ -330,7 +444,7 @@ bool KvGridView::event(QEvent* event) {
             event->ignore();
         } else {
             QToolTip::showText(help->globalPos(),
-                               describe_(layout_.first_block(tile), layout_.end_block(tile)), this,
+                               plain_tooltip(describe_(first_block(tile), end_block(tile))), this,
                                tile_rect(tile));
         }
         return true;

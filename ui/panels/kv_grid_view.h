@@ -5,15 +5,19 @@
 //   cached-free  faded
 //   being written  a dark edge;  hovered or selected: an accent edge
 // Only tiles that changed are painted again.
+//
+// Zoom: Ctrl and the wheel, or + and −, show half or twice as many blocks, down to single ones, about the one
+// under the pointer; 0 shows all. Pan: the wheel, dragging, Page up and down.
 #pragma once
 
 #include <functional>
 #include <vector>
 
-#include <QSet>
+#include <QHash>
 #include <QTimer>
 #include <QWidget>
 
+#include "core/telemetry/records.h"
 #include "ui/panels/kv_grid_layout.h"
 #include "ui/panels/kv_model.h"
 #include "ui/settings/sequence_colors.h"
@@ -38,7 +42,17 @@ class KvGridView : public QWidget {
         describe_ = std::move(describe);
     }
 
+    // Of the blocks in view.
     const KvGridLayout& layout_of_tiles() const { return layout_; }
+    std::int32_t first_shown() const { return first_; }
+    std::int32_t shown() const { return layout_.blocks(); }
+    bool zoomed() const { return zoom_ > 0; }
+    // `notches` halvings (negative: doublings) of what is shown, about this block.
+    void zoom(int notches, std::int32_t about);
+    void pan(std::int32_t blocks);
+    void show_all();
+    // What happened to a block since the last snapshot, for the colour of its flash.
+    void note(std::int32_t block, BlockEvent event);
     // Of a tile, in the widget's pixels.
     QRect tile_rect(std::int32_t tile) const;
     // Rectangles, texts and lines of the last paint: what its cost is made of.
@@ -49,7 +63,7 @@ class KvGridView : public QWidget {
     QSize minimumSizeHint() const override { return {160, 56}; }
 
   signals:
-    void tiles_changed();  // another number of blocks in a tile
+    void tiles_changed();  // other blocks are in view, or another number of them in a tile
     void block_clicked(std::int32_t block);
     void block_hovered(std::int32_t block);  // −1: none
 
@@ -58,6 +72,8 @@ class KvGridView : public QWidget {
     void resizeEvent(QResizeEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
+    void mouseReleaseEvent(QMouseEvent* event) override;
+    void wheelEvent(QWheelEvent* event) override;
     void leaveEvent(QEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
     void focusInEvent(QFocusEvent* event) override;
@@ -76,6 +92,12 @@ class KvGridView : public QWidget {
     };
     Tile make_tile(std::int32_t tile) const;
     std::int32_t tile_at(const QPointF& place) const;
+    std::int32_t first_block(std::int32_t tile) const { return first_ + layout_.first_block(tile); }
+    std::int32_t end_block(std::int32_t tile) const { return first_ + layout_.end_block(tile); }
+    // −1: not in view.
+    std::int32_t tile_of(std::int32_t block) const;
+    std::int32_t count_at(int zoom) const;  // blocks in view
+    void look_at(int zoom, std::int32_t first);
     void rebuild();
     void update_tile(std::int32_t tile);
     void paint_tile(QPainter& painter, std::int32_t tile, const std::vector<SequenceColor>& palette);
@@ -85,8 +107,15 @@ class KvGridView : public QWidget {
     std::function<QString(std::int32_t, std::int32_t)> describe_;
     KvGridLayout layout_;
     std::vector<Tile> tiles_;
-    std::vector<KvBlock> seen_;  // blocks of the last snapshot, for flashes
-    QSet<std::int32_t> flashing_;
+    std::vector<KvBlock> seen_;                 // blocks of the last snapshot, for flashes
+    QHash<std::int32_t, BlockEvent> flashing_;  // by tile
+    QHash<std::int32_t, BlockEvent> noted_;     // by block, since the last snapshot
+    std::int32_t first_ = 0;                    // block in view
+    int zoom_ = 0;
+    int wheel_ = 0;
+    double dragged_ = 0;  // pixels that are no whole row yet
+    QPointF drag_from_;
+    bool dragging_ = false;
     QTimer flash_end_;
     std::int32_t highlight_ = -1;
     std::int32_t hovered_ = -1;

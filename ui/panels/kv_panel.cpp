@@ -43,6 +43,14 @@ KvPanel::KvPanel(SequenceColors* colors, QWidget* parent)
     connect(grid_, &KvGridView::block_clicked, this, [this](std::int32_t block) { click(block, -1); });
     connect(grid_, &KvGridView::tiles_changed, this, &KvPanel::show_subtitle);
     connect(grid_, &KvGridView::block_hovered, table_, &BlockTableView::set_hovered);
+    const auto ask = [this](std::int32_t block) {
+        if (block == text_block_) return;
+        text_block_ = block;
+        text_.clear();
+        if (block >= 0) emit text_wanted(block);
+    };
+    connect(grid_, &KvGridView::block_hovered, this, ask);
+    connect(table_, &BlockTableView::block_hovered, this, ask);
     connect(table_, &BlockTableView::block_clicked, this, &KvPanel::click);
     connect(table_, &BlockTableView::block_hovered, grid_, &KvGridView::set_hovered);
     refresh();
@@ -56,6 +64,19 @@ void KvPanel::set_snapshot(std::shared_ptr<const KvSnapshot> snapshot) {
     figure_refresh_.request();
 }
 
+void KvPanel::append(const std::vector<Record>& records) {
+    if (!isVisible()) return;
+    for (const Record& record : records)
+        if (record.kind == RecordKind::Block) grid_->note(record.block.block, record.block.event);
+}
+
+void KvPanel::set_block_text(int block, qint64 iteration, const QString& text) {
+    if (block != text_block_) return;  // the pointer has moved on
+    text_iteration_ = iteration;
+    text_ = text;
+    text_.replace(u'\n', QChar(0x21B5));
+}
+
 void KvPanel::set_request_session(qint64 request, qint64 session) {
     model_.remember(request, key_of(session, request));
 }
@@ -63,6 +84,7 @@ void KvPanel::set_request_session(qint64 request, qint64 session) {
 void KvPanel::set_selected(qint64 session) {
     if (session == selected_) return;
     selected_ = session;
+    shown_ = no_sequence;
     if (isVisible()) show_table();
 }
 
@@ -106,6 +128,9 @@ void KvPanel::refresh() {
     const bool flash = isVisible() && model_.snapshot() != nullptr && latest_ != nullptr &&
                        latest_->iteration >= model_.snapshot()->iteration;
     model_.set(latest_);
+    // What the block under the pointer holds may have changed.
+    if (text_block_ >= 0 && latest_ != nullptr && latest_->iteration != text_iteration_)
+        emit text_wanted(text_block_);
     QSet<qint64> live;
     for (const SequenceKey key : model_.live()) live.insert(key);
     colors_->set_live(live);
@@ -144,6 +169,11 @@ void KvPanel::show_subtitle() {
     QString what = tr("%1 blocks of %2 tokens")
                        .arg(format_count(static_cast<std::int64_t>(count)), format_count(s.block_size));
     const std::int32_t merged = grid_->layout_of_tiles().blocks_per_tile();
+    if (grid_->zoomed())
+        what = tr("blocks %1 to %2 of %3")
+                   .arg(format_count(grid_->first_shown()),
+                        format_count(grid_->first_shown() + grid_->shown() - 1),
+                        format_count(static_cast<std::int64_t>(count)));
     if (merged > 1) what += tr(", %1 a square").arg(format_count(merged));
     set_subtitle(what + QStringLiteral(" · ") + format_bytes(count * s.block_bytes));
 }
@@ -155,6 +185,10 @@ void KvPanel::refresh_figures() {
     const auto count = [s](std::int32_t n) { return s != nullptr ? format_count(n) : no_value(); };
     figures_->set_figures({
         {count(f.used), tr("used blocks"), tr("Blocks that at least one sequence refers to."), {}},
+        {count(s != nullptr ? s->free : 0),
+         tr("free"),
+         tr("Blocks that hold nothing anybody could use again."),
+         {}},
         {count(f.cached_free),
          tr("cached, free"),
          tr("Free blocks that still hold known tokens: a prompt that begins with them need not compute them "
@@ -168,9 +202,16 @@ void KvPanel::refresh_figures() {
         {format_times(f.times_less),
          s != nullptr ? tr("less than reserving %1").arg(format_count(s->context))
                       : tr("less than reserving"),
-         tr("Blocks of a full context for each of the %1 sequences that hold any, divided by the used "
-            "blocks.")
-             .arg(format_count(f.sequences)),
+         s != nullptr && f.sequences > 0 && s->block_size > 0
+             ? tr("A contiguous reservation would have taken %1 for the %2 sequences that hold blocks: a "
+                  "full "
+                  "context each. Paging uses %3.")
+                   .arg(format_bytes(
+                            static_cast<std::uint64_t>(f.sequences) * s->block_bytes *
+                            static_cast<std::uint64_t>((s->context + s->block_size - 1) / s->block_size)),
+                        format_count(f.sequences),
+                        format_bytes(static_cast<std::uint64_t>(f.used) * s->block_bytes))
+             : tr("Blocks of a full context for each sequence that holds any, divided by the used blocks."),
          {}},
     });
     setAccessibleDescription(model_.empty() ? empty_text() : figures_->as_text() + ". " + sentence());
@@ -194,7 +235,9 @@ QString KvPanel::told(const std::string& change) const {
 }
 
 void KvPanel::show_table() {
-    table_->show_sequence(selected_ == 0 ? no_sequence : selected_, name_of_sequence(selected_));
+    if (shown_ != no_sequence && model_.sequence_of(shown_) == nullptr) shown_ = no_sequence;
+    const SequenceKey key = shown_ != no_sequence ? shown_ : selected_ == 0 ? no_sequence : selected_;
+    table_->show_sequence(key, name_of_sequence(key));
 }
 
 QString KvPanel::name_of_sequence(SequenceKey key) const {
@@ -210,7 +253,7 @@ void KvPanel::click(std::int32_t block, std::int32_t logical_in_table) {
     std::int32_t logical = b.logical;
     // A shared block belongs to the selected chat first: its tokens are the ones on screen.
     if (logical_in_table >= 0) {
-        session = selected_;
+        session = shown_ != no_sequence ? shown_ : selected_;
         logical = logical_in_table;
     } else if (b.references > 1) {
         for (const KvModel::Place& place : model_.places(block)) {
@@ -218,6 +261,11 @@ void KvPanel::click(std::int32_t block, std::int32_t logical_in_table) {
             session = place.key;
             logical = place.logical;
         }
+    }
+    // The table beside it is that of the block's sequence.
+    if (logical_in_table < 0 && session != 0 && model_.sequence_of(session) != nullptr) {
+        shown_ = session == selected_ ? no_sequence : session;
+        show_table();
     }
     grid_->setAccessibleDescription(describe(block, block + 1));
     emit block_clicked(block, session, logical);
@@ -261,10 +309,7 @@ QString KvPanel::describe(std::int32_t first, std::int32_t end) const {
     }
     lines << tr("%1 of %2 tokens").arg(format_count(block.fill), format_count(s->block_size));
     if (block.written) lines << tr("Being written");
-    if (block_text_ && block.owner != no_sequence && block.logical >= 0) {
-        if (const QString text = block_text_(block.owner, block.logical); !text.isEmpty())
-            lines << "“" + text + "”";
-    }
+    if (first == text_block_ && !text_.isEmpty()) lines << QStringLiteral("“%1”").arg(text_);
     return lines.join('\n');
 }
 

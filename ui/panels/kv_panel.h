@@ -3,7 +3,6 @@
 // from it.
 #pragma once
 
-#include <functional>
 #include <memory>
 
 #include <QHash>
@@ -36,10 +35,8 @@ class KvPanel : public Panel {
     // Shows everything known so far at once, for screenshots. Nothing where the panel is hidden.
     void bring_up_to_date() override;
 
-    // Gives the text of the tokens in a block, for the tooltip; may return an empty string.
-    void set_block_text(std::function<QString(qint64 session, int logical)> text) {
-        block_text_ = std::move(text);
-    }
+    // Answer to text_wanted(): the text of a block's tokens, empty where it is not known.
+    void set_block_text(int block, qint64 iteration, const QString& text);
 
     // One row a block.
     QString csv() const override;
@@ -47,6 +44,7 @@ class KvPanel : public Panel {
   public slots:
     // Null: no model is loaded.
     void set_snapshot(std::shared_ptr<const vitrine::KvSnapshot> snapshot) override;
+    void append(const std::vector<vitrine::Record>& records) override;
     // Whose a request is, see LatencyPanel.
     void set_request_session(qint64 request, qint64 session) override;
     // Whose block table is shown; 0: no chat.
@@ -60,6 +58,8 @@ class KvPanel : public Panel {
   signals:
     // session 0 and logical −1 where the block is in no table.
     void block_clicked(int block, qint64 session, int logical);
+    // Somebody points at a block: what do its tokens say?
+    void text_wanted(int block);
 
   protected:
     void showEvent(QShowEvent* event) override;
@@ -81,7 +81,10 @@ class KvPanel : public Panel {
     qint64 selected_ = 0;
     bool paused_ = false;
     QHash<qint64, QString> names_;
-    std::function<QString(qint64, int)> block_text_;
+    SequenceKey shown_ = no_sequence;  // whose table, where it is not the selected chat's
+    int text_block_ = -1;
+    qint64 text_iteration_ = -1;
+    QString text_;
     FigureRow* figures_;
     KvGridView* grid_;
     BlockTableView* table_;

@@ -6,9 +6,12 @@
 // duration) is work.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "core/telemetry/records.h"
@@ -58,13 +61,53 @@ struct PrefillBar {
     std::int32_t rows = 0;  // tokens of the chunk
 };
 
-enum class MarkKind : std::uint8_t { FirstToken, Preempted, Cancelled, Failed };
+enum class MarkKind : std::uint8_t { FirstToken, Preempted, Cancelled, Failed, Evicted, Format };
 
 struct LatencyMark {
     double at = 0;  // busy seconds
     MarkKind kind = MarkKind::FirstToken;
     std::int64_t request = -1;
-    float seconds = 0;  // FirstToken: TTFT
+    float seconds = 0;       // FirstToken: TTFT
+    std::int32_t count = 0;  // Evicted: cached blocks whose content was forgotten
+    std::string label;       // Format: "Q8_0 → Q4_0"
+};
+
+// What an iteration spends its time on.
+enum class Phase : std::uint8_t { Schedule, Draft, Embed, Matrix, Attention, Sample, Other };
+constexpr std::size_t phase_count = 7;
+
+struct IterationPoint {
+    double begin = 0;  // busy seconds
+    double end = 0;
+    std::int64_t index = 0;
+    std::array<float, phase_count> seconds{};  // by phase; their sum is the duration
+    std::int32_t rows = 0;
+    std::int32_t sequences = 0;
+    std::int32_t evicted = 0;
+    float gap = 0;  // seconds that the engine stood still before it
+    float duration() const { return static_cast<float>(end - begin); }
+    float of(Phase phase) const { return seconds[static_cast<std::size_t>(phase)]; }
+};
+
+enum class Cause : std::uint8_t {
+    Unknown,
+    Prompt,     // the iteration computed part of somebody's prompt as well
+    Preempted,  // its request had to be computed again
+    Idle,       // the engine did something else between two iterations
+    Phase,      // one phase took longer than it usually does
+    Evicted     // blocks had to be taken from the cache
+};
+
+// A token that took far longer than its neighbours, and why, as far as the records tell.
+struct Outlier {
+    LatencyPoint point;
+    double usual = 0;  // median interval, seconds
+    Cause cause = Cause::Unknown;
+    std::int64_t other = -1;  // Prompt: whose
+    std::int32_t rows = 0;    // Prompt: how many tokens of it; Evicted: blocks
+    Phase phase = Phase::Other;
+    double seconds = 0;        // Phase, Idle: how long it took
+    double usual_seconds = 0;  // Phase: its median
 };
 
 struct Percentiles {
@@ -90,6 +133,13 @@ class LatencyModel {
     const LastOf<LatencyPoint>& points() const { return points_; }
     const LastOf<PrefillBar>& bars() const { return bars_; }
     const LastOf<LatencyMark>& marks() const { return marks_; }
+    const LastOf<IterationPoint>& iterations() const { return iterations_; }
+    // Null where it is not known (any more).
+    const IterationPoint* iteration(std::int64_t index) const;
+    // Somebody pauses or steps the engine: the time that it stands still is nobody's latency.
+    void set_standing(bool standing);
+    // The weights have another format from now on.
+    void note_format(const std::string& label);
     double now() const { return now_; }  // busy seconds so far
     bool empty() const { return points_.size() == 0 && bars_.size() == 0 && marks_.size() == 0; }
 
@@ -100,6 +150,14 @@ class LatencyModel {
     double tokens_per_second(const std::function<bool(std::int64_t request)>& belongs,
                              std::size_t window = 64) const;
 
+    // Tokens of all requests a second of busy time, over the last `seconds` of it. NaN: too few yet.
+    double all_tokens_per_second(double seconds = 2.0) const;
+    // How many of the last `window` intervals fall into each of `bins` equal parts of 0 to `high` seconds;
+    // those above are in the last one.
+    std::vector<int> histogram(int bins, double high, std::size_t window = 1024) const;
+    // The newest interval of the last `window` that is twice the median or more. None below 20 intervals.
+    std::optional<Outlier> last_outlier(std::size_t window = 1024) const;
+
     static constexpr double idle_kept = 0.05;  // seconds of a pause that stay
 
   private:
@@ -108,7 +166,17 @@ class LatencyModel {
 
     LastOf<LatencyPoint> points_;
     LastOf<PrefillBar> bars_;
+    void append_iteration(const IterationRecord& record);
+    void explain(Outlier& outlier) const;
+
     LastOf<LatencyMark> marks_;
+    LastOf<IterationPoint> iterations_;
+    double last_iteration_end_ = -1;  // engine seconds
+    std::int64_t slice_iteration_ = -1;
+    double gap_ = 0;
+    std::int32_t evicted_ = 0;  // since the last iteration
+    bool standing_ = false;
+    bool resumed_ = false;  // the next iteration ends a standstill
     double now_ = 0;
     double last_ = 0;  // engine seconds that now_ stands for
     bool started_ = false;

@@ -1,10 +1,14 @@
 #include "ui/panels/latency_panel.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include <QSet>
 #include <QVBoxLayout>
 
 #include "ui/panels/figure_row.h"
 #include "ui/panels/latency_plot.h"
+#include "ui/panels/phase_strip.h"
 
 namespace vitrine::ui {
 namespace {
@@ -19,12 +23,14 @@ LatencyPanel::LatencyPanel(SequenceColors* colors, QWidget* parent)
       figures_(new FigureRow(this)),
       plot_(new LatencyPlot(
           &model_, colors, [this](std::int64_t request) { return key_of_request(request); }, this)),
+      phases_(new PhaseStrip(&model_, plot_, this)),
       refresh_(
           picture_ms, [this] { refresh(); }, this),
       figure_refresh_(
           current_theme().metrics.figure_update_ms, [this] { refresh_figures(); }, this) {
     body()->addWidget(figures_);
     body()->addWidget(plot_, 1);
+    body()->addWidget(phases_);
     plot_->set_describe([this](const LatencyPoint& point) { return describe(point); });
     connect(plot_, &LatencyPlot::point_clicked, this, [this](qint64 request, int index) {
         emit token_clicked(request, session_of_request_.value(request, 0), index);
@@ -36,9 +42,9 @@ LatencyPanel::LatencyPanel(SequenceColors* colors, QWidget* parent)
 void LatencyPanel::append(const std::vector<Record>& records) {
     bool shown = false;
     for (const Record& record : records) {
-        if (record.kind != RecordKind::Token && record.kind != RecordKind::Request) continue;
         model_.append(record);
-        shown = true;
+        shown = shown || record.kind == RecordKind::Token || record.kind == RecordKind::Request ||
+                (paused_ && record.kind == RecordKind::Iteration);
     }
     if (shown) request_refresh();
 }
@@ -83,6 +89,17 @@ void LatencyPanel::set_bandwidth(double weights_gb_s, double read_gb_s) {
     if (isVisible()) figure_refresh_.request();
 }
 
+void LatencyPanel::set_paused(bool paused) {
+    paused_ = paused;
+    model_.set_standing(paused);
+    request_refresh();
+}
+
+void LatencyPanel::note_format(const QString& label) {
+    model_.note_format(label.toStdString());
+    request_refresh();
+}
+
 void LatencyPanel::clear() {
     model_.clear();
     session_of_request_.clear();
@@ -114,10 +131,12 @@ void LatencyPanel::refresh() {
             "No token yet. Write a message: every token of the answer becomes a point here, as high as the "
             "milliseconds it took."));
         set_subtitle({});
+        set_sentence({});
         return;
     }
     set_empty_text({});
     plot_->model_changed(typical_);
+    phases_->model_changed();
     set_subtitle(tr("per token, ms · last %1 s")
                      .arg(format_count(static_cast<std::int64_t>(plot_->window_seconds()))));
 }
@@ -142,7 +161,17 @@ void LatencyPanel::refresh_figures() {
         {format_duration(p.p99), tr("p99"), percentile(99), {}},
         {format_significant(speed),
          tr("tok/s, this chat"),
-         tr("Tokens a second of the selected chat's newest answer, over its last 64 tokens at most."),
+         tr("Tokens a second of the selected chat's newest answer, over its last 64 tokens at most: what its "
+            "reader gets."),
+         {}},
+        {format_significant(model_.all_tokens_per_second()),
+         tr("tok/s, all"),
+         tr("Tokens a second of all answers together, over the last two seconds of work: what the machine "
+            "gives."),
+         {}},
+        {format_figure(weights_gb_s_ > 0 ? weights_gb_s_ : unknown, QStringLiteral("GB/s")),
+         tr("weights read"),
+         tr("Bytes of weights that the decoding iterations of the last second read, by their duration."),
          {}},
         {format_percent(share),
          tr("of read bandwidth"),
@@ -152,7 +181,56 @@ void LatencyPanel::refresh_figures() {
                    : tr("Weights read a second, as a share of what this machine can read. Not measured yet."),
          {}},
     });
-    setAccessibleDescription(model_.empty() ? empty_text() : figures_->as_text());
+    const QString told = paused_ ? last_step() : QString();
+    set_sentence(model_.empty() ? QString() : told.isEmpty() ? outlier_sentence() : told);
+    setAccessibleDescription(model_.empty() ? empty_text() : figures_->as_text() + ". " + sentence());
+}
+
+QString LatencyPanel::outlier_sentence() const {
+    const auto found = model_.last_outlier();
+    if (!found) return tr("No token took twice the median or longer.");
+    const QString what = tr("Token %1 of %2 took %3 in place of %4: ")
+                             .arg(format_count(found->point.index + 1), name_of_request(found->point.request),
+                                  format_duration(found->point.interval), format_duration(found->usual));
+    switch (found->cause) {
+        case Cause::Prompt:
+            return what + tr("its iteration computed %1 tokens of the prompt of %2 as well.")
+                              .arg(format_count(found->rows), name_of_request(found->other));
+        case Cause::Preempted:
+            return what + tr("memory ran out, its blocks were given away and it was computed again.");
+        case Cause::Idle:
+            return what + tr("the engine was busy with something else for %1 before it, such as reading a "
+                             "message.")
+                              .arg(format_duration(found->seconds));
+        case Cause::Phase:
+            return what + tr("“%1” took %2, mostly it takes %3; something else used the processor or the "
+                             "memory.")
+                              .arg(PhaseStrip::name_of(found->phase), format_duration(found->seconds),
+                                   format_duration(found->usual_seconds));
+        case Cause::Evicted:
+            return what + tr("%1 blocks had to be taken from the cache.").arg(format_count(found->rows));
+        case Cause::Unknown: break;
+    }
+    return what + tr("the records do not tell why.");
+}
+
+QString LatencyPanel::last_step() const {
+    const auto& its = model_.iterations();
+    if (its.size() == 0) return {};
+    const IterationPoint& it = its[its.size() - 1];
+    std::vector<std::pair<float, Phase>> parts;
+    for (std::size_t p = 0; p < phase_count; ++p)
+        if (it.seconds[p] > 0) parts.emplace_back(it.seconds[p], static_cast<Phase>(p));
+    std::stable_sort(parts.begin(), parts.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    QStringList shares;
+    for (std::size_t i = 0; i < parts.size() && i < 3; ++i)
+        shares << PhaseStrip::name_of(parts[i].second) + u' ' +
+                      format_count(std::llround(100.0 * parts[i].first / std::max(1e-9F, it.duration()))) +
+                      QStringLiteral(" %");
+    const QString rows = it.rows == 1 ? tr("one token") : tr("%1 tokens").arg(format_count(it.rows));
+    return tr("Iteration %1 computed %2 in %3: %4.")
+        .arg(format_count(it.index), rows, format_duration(it.duration()), shares.join(QStringLiteral(", ")));
 }
 
 SequenceKey LatencyPanel::key_of_request(std::int64_t request) const {

@@ -17,6 +17,7 @@ namespace vitrine::ui {
 
 class FigureRow;
 class LatencyPlot;
+class PhaseStrip;
 
 class LatencyPanel : public Panel {
     Q_OBJECT
@@ -27,6 +28,7 @@ class LatencyPanel : public Panel {
 
     const LatencyModel& model() const { return model_; }
     LatencyPlot* plot() { return plot_; }
+    PhaseStrip* phases() { return phases_; }
     FigureRow* figure_row() { return figures_; }
     int refreshes() const { return refreshes_; }  // see KvPanel
     bool timers_running() const { return refresh_.pending() || figure_refresh_.pending(); }
@@ -45,6 +47,10 @@ class LatencyPanel : public Panel {
     // Weights read by the engine and what this machine can read, both measured, in 10⁹ bytes a second. Not
     // positive: not known.
     void set_bandwidth(double weights_gb_s, double read_gb_s);
+    // While the engine is stepped: what the newest iteration took, and its standing still is not counted.
+    void set_paused(bool paused) override;
+    // The weights have another format from now on: marked in the timeline.
+    void note_format(const QString& label);
     // Another model: its engine counts requests and time from zero.
     void clear() override;
 
@@ -64,6 +70,8 @@ class LatencyPanel : public Panel {
     void refresh_figures();
     void forget_old_requests();
     QString describe(const LatencyPoint& point) const;
+    QString outlier_sentence() const;
+    QString last_step() const;
 
     LatencyModel model_;
     SequenceColors* colors_;
@@ -73,8 +81,10 @@ class LatencyPanel : public Panel {
     double weights_gb_s_ = 0;
     double read_gb_s_ = 0;
     double typical_ = unknown;
+    bool paused_ = false;
     FigureRow* figures_;
     LatencyPlot* plot_;
+    PhaseStrip* phases_;
     Throttle refresh_;
     Throttle figure_refresh_;
     int refreshes_ = 0;

@@ -6,10 +6,12 @@
 #include <utility>
 
 #include <QHelpEvent>
+#include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
 #include <QToolTip>
 
+#include "ui/panels/card.h"
 #include "ui/plot/figure_format.h"
 #include "ui/plot/point_series.h"
 #include "ui/settings/tabular.h"
@@ -20,6 +22,9 @@ namespace {
 
 constexpr double gutter = 44;  // for the numbers of the axis
 constexpr double dot = 3;
+constexpr int with_histogram = 340;  // from this width on
+constexpr double histogram_width = 40;
+constexpr double histogram_gap = 8;
 constexpr double reach = 7;  // pixels from the pointer to a point
 
 }  // namespace
@@ -27,6 +32,7 @@ constexpr double reach = 7;  // pixels from the pointer to a point
 LatencyPlot::LatencyPlot(const LatencyModel* model, SequenceColors* colors, KeyOfRequest key, QWidget* parent)
     : QWidget(parent), model_(model), colors_(colors), key_(std::move(key)), axis_(axis_from_zero(10)) {
     setMouseTracking(true);
+    setFocusPolicy(Qt::StrongFocus);
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
     setAccessibleName(tr("Time of each token"));
     connect(theme_signal(), &ThemeSignal::changed, this, qOverload<>(&QWidget::update));
@@ -35,7 +41,14 @@ LatencyPlot::LatencyPlot(const LatencyModel* model, SequenceColors* colors, KeyO
 QRectF LatencyPlot::plot_area() const {
     // A label's height above for the marks, half a label's below for the lowest number.
     const double text = QFontMetricsF(current_theme().fonts.caption).height();
-    return QRectF(rect()).adjusted(gutter, std::ceil(text), -2, -std::ceil(text / 2));
+    const double right = width() >= with_histogram ? histogram_width + histogram_gap : 0;
+    return QRectF(rect()).adjusted(gutter, std::ceil(text), -2 - right, -std::ceil(text / 2));
+}
+
+QRectF LatencyPlot::histogram_area() const {
+    if (width() < with_histogram) return {};
+    const QRectF area = plot_area();
+    return {area.right() + histogram_gap, area.top(), histogram_width, area.height()};
 }
 
 double LatencyPlot::left_edge() const { return std::max(0.0, model_->now() - window_); }
@@ -100,6 +113,7 @@ void LatencyPlot::choose_scale(double typical) {
 void LatencyPlot::model_changed(double typical) {
     choose_scale(typical);
     if (hovered_ >= 0) hovered_ = -1;
+    chosen_ = -1;  // it has moved on
     update();
 }
 
@@ -199,11 +213,35 @@ void LatencyPlot::paintEvent(QPaintEvent*) {
         ++primitives_;
     }
     paint_marks(painter, area);
+    paint_histogram(painter);
 
-    if (hovered_ >= 0 && static_cast<std::size_t>(hovered_) < points.size()) {
+    for (const std::ptrdiff_t marked : {hovered_, chosen_}) {
+        if (marked < 0 || static_cast<std::size_t>(marked) >= points.size()) continue;
         painter.setBrush(Qt::NoBrush);
-        painter.setPen(QPen(theme.text, 1.5));
-        painter.drawEllipse(place_of(points[static_cast<std::size_t>(hovered_)]), 4.5, 4.5);
+        painter.setPen(QPen(marked == chosen_ ? theme.accent : theme.text, 1.5));
+        painter.drawEllipse(place_of(points[static_cast<std::size_t>(marked)]), 4.5, 4.5);
+        ++primitives_;
+    }
+}
+
+void LatencyPlot::paint_histogram(QPainter& painter) {
+    const QRectF area = histogram_area();
+    if (area.isEmpty()) return;
+    const Theme& theme = current_theme();
+    const int bins = std::max(1, static_cast<int>(area.height() / 3));
+    const std::vector<int> counts = model_->histogram(bins, axis_.high / 1e3);
+    const int most = *std::max_element(counts.begin(), counts.end());
+    if (most == 0) return;
+    const double step = area.height() / bins;
+    painter.fillRect(QRectF(area.left(), area.top(), 1, area.height()), theme.plot_grid);
+    const QColor ink = mix(theme.surface, theme.text_second, 0.7);
+    for (int i = 0; i < bins; ++i) {
+        const int n = counts[static_cast<std::size_t>(i)];
+        if (n == 0) continue;
+        // One of a thousand is still seen.
+        const double w = std::max(1.0, (area.width() - 2) * n / most);
+        painter.fillRect(QRectF(area.left() + 1, area.bottom() - (i + 1) * step, w, std::max(1.0, step - 1)),
+                         ink);
         ++primitives_;
     }
 }
@@ -232,6 +270,14 @@ void LatencyPlot::paint_marks(QPainter& painter, const QRectF& area) {
             case MarkKind::Preempted:
                 label = tr("preempted");
                 ink = theme.caution;
+                break;
+            case MarkKind::Evicted:
+                label = tr("%1 evicted").arg(format_count(mark.count));
+                ink = theme.caution;
+                break;
+            case MarkKind::Format:
+                label = QString::fromStdString(mark.label);
+                ink = theme.accent;
                 break;
             case MarkKind::Cancelled: label = tr("cancelled"); break;
             case MarkKind::Failed: label = tr("failed"); break;
@@ -287,6 +333,33 @@ void LatencyPlot::mousePressEvent(QMouseEvent* event) {
     emit point_clicked(point.request, point.index);
 }
 
+// From token to token with the arrow keys; Enter goes to it.
+void LatencyPlot::keyPressEvent(QKeyEvent* event) {
+    const auto count = static_cast<std::ptrdiff_t>(model_->points().size());
+    if (count == 0) return QWidget::keyPressEvent(event);
+    std::ptrdiff_t to = chosen_ < 0 ? count - 1 : chosen_;
+    switch (event->key()) {
+        case Qt::Key_Left: to -= chosen_ < 0 ? 0 : 1; break;
+        case Qt::Key_Right: to += chosen_ < 0 ? 0 : 1; break;
+        case Qt::Key_Home:
+            to = static_cast<std::ptrdiff_t>(
+                first_visible(model_->points(), [](const LatencyPoint& p) { return p.at; }));
+            break;
+        case Qt::Key_End: to = count - 1; break;
+        case Qt::Key_Return:
+        case Qt::Key_Enter:
+            if (chosen_ >= 0 && chosen_ < count) {
+                const LatencyPoint& point = model_->points()[static_cast<std::size_t>(chosen_)];
+                emit point_clicked(point.request, point.index);
+            }
+            return;
+        default: return QWidget::keyPressEvent(event);
+    }
+    chosen_ = std::clamp<std::ptrdiff_t>(to, 0, count - 1);
+    if (describe_) setAccessibleDescription(describe_(model_->points()[static_cast<std::size_t>(chosen_)]));
+    update();
+}
+
 bool LatencyPlot::event(QEvent* event) {
     if (event->type() == QEvent::ToolTip && describe_) {
         const auto* help = static_cast<QHelpEvent*>(event);
@@ -295,7 +368,8 @@ bool LatencyPlot::event(QEvent* event) {
             QToolTip::hideText();
             event->ignore();
         } else {
-            QToolTip::showText(help->globalPos(), describe_(model_->points()[static_cast<std::size_t>(at)]),
+            QToolTip::showText(help->globalPos(),
+                               plain_tooltip(describe_(model_->points()[static_cast<std::size_t>(at)])),
                                this);
         }
         return true;

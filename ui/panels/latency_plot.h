@@ -1,5 +1,6 @@
 // The picture of a LatencyModel: a point a token over busy time, prefill chunks as bars, first tokens and
-// events as dashed lines. The newest stands at the right edge. What is drawn is bounded by the plot's pixels.
+// events as dashed lines, a histogram of the intervals beside it. The newest stands at the right edge. What
+// is drawn is bounded by the plot's pixels.
 #pragma once
 
 #include <functional>
@@ -33,6 +34,11 @@ class LatencyPlot : public QWidget {
     int primitives() const { return primitives_; }
     int points_drawn() const { return points_drawn_; }
     QRectF plot_area() const;
+    // Where the histogram of the intervals stands, beside the plot on the same axis; empty where the widget
+    // is too narrow.
+    QRectF histogram_area() const;
+    double left_edge() const;  // busy seconds at the left of the plot
+    double x_of(double at, const QRectF& area) const;
     const Axis& axis() const { return axis_; }
     // Where a point of the model is on the widget (its height clipped to the axis).
     QPointF place_of(const LatencyPoint& point) const;
@@ -50,16 +56,16 @@ class LatencyPlot : public QWidget {
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
     void leaveEvent(QEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
     bool event(QEvent* event) override;
 
   private:
-    double left_edge() const;  // busy seconds at the left of the plot
-    double x_of(double at, const QRectF& area) const;
     // Index of the first element that is not before the window.
     template <class T, class End>
     std::size_t first_visible(const LastOf<T>& items, End end) const;
     void choose_scale(double typical);
     void paint_marks(QPainter& painter, const QRectF& area);
+    void paint_histogram(QPainter& painter);
 
     const LatencyModel* model_;
     SequenceColors* colors_;
@@ -68,6 +74,7 @@ class LatencyPlot : public QWidget {
     Axis axis_;          // milliseconds
     double window_ = 2;  // seconds
     std::ptrdiff_t hovered_ = -1;
+    std::ptrdiff_t chosen_ = -1;  // by the keyboard
     int primitives_ = 0;
     int points_drawn_ = 0;
 };

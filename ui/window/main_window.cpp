@@ -22,6 +22,7 @@
 #include "ui/chat/composer.h"
 #include "ui/chat/notice_bar.h"
 #include "ui/models/figures.h"
+#include "ui/panels/kv_panel.h"
 #include "ui/settings/theme.h"
 #include "ui/window/model_finder.h"
 #include "ui/window/status_strip.h"
@@ -207,8 +208,13 @@ void MainWindow::connect_parts() {
                 if (worker_.paused()) show_steps();
             });
     connect(&worker_, &EngineWorker::records, this, &MainWindow::on_records);
-    connect(&worker_, &EngineWorker::figures, this,
-            [this](const EngineFigures& figures) { figures_ = figures; });
+    connect(&worker_, &EngineWorker::figures, this, [this](const EngineFigures& figures) {
+        figures_ = figures;
+        panels_->set_free_memory(figures.memory_free);
+    });
+    connect(panels_->kv(), &KvPanel::text_wanted, &worker_, &EngineWorker::ask_block_text);
+    connect(&worker_, &EngineWorker::block_text, panels_->kv(), &KvPanel::set_block_text);
+    connect(panels_.get(), &PanelDocks::chat_clicked, this, &MainWindow::show_chat);
     connect(&worker_, &EngineWorker::read_bandwidth, this, [this](double gb_s) { read_gb_s_ = gb_s; });
     connect(&worker_, &EngineWorker::model_loaded, this, &MainWindow::on_loaded);
     connect(&worker_, &EngineWorker::load_failed, this, &MainWindow::on_load_failed);

@@ -25,6 +25,7 @@
 #include "ui/chat/chat_settings_card.h"
 #include "ui/chat/chat_view.h"
 #include "ui/chat/composer.h"
+#include "ui/panels/panel.h"
 #include "ui/settings/theme.h"
 #include "ui/window/main_window.h"
 #include "ui/window/status_strip.h"
@@ -115,6 +116,12 @@ void MainWindow::build_actions() {
         addAction(toggle);
         view->addAction(toggle);
         listed_.push_back(toggle);
+    }
+    QMenu* save = view->addMenu(tr("Save a panel"));
+    for (Panel* panel : panels_->panels()) {
+        save->addAction(tr("%1 as picture…").arg(panel->title()), panel, &Card::export_picture);
+        QAction* table = save->addAction(tr("%1 as CSV…").arg(panel->title()), panel, &Card::export_table);
+        connect(save, &QMenu::aboutToShow, table, [table, panel] { table->setEnabled(panel->has_table()); });
     }
     add_action(view, tr("Panels as in the beginning"), {}, [this] {
         panels_->reset();

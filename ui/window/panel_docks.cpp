@@ -8,8 +8,10 @@
 #include <QScrollArea>
 #include <QVBoxLayout>
 
+#include "ui/panels/batch_panel.h"
 #include "ui/panels/kv_panel.h"
 #include "ui/panels/latency_panel.h"
+#include "ui/panels/memory_panel.h"
 #include "ui/settings/theme.h"
 
 namespace vitrine::ui {
@@ -69,10 +71,15 @@ class DockPad : public QScrollArea {
 PanelDocks::PanelDocks(QMainWindow* window, SequenceColors* colors) : window_(window) {
     kv_ = new KvPanel(colors);
     latency_ = new LatencyPanel(colors);
+    batch_ = new BatchPanel(colors);
+    memory_ = new MemoryPanel;
     add(kv_, QStringLiteral("kv"));
     add(latency_, QStringLiteral("latency"));
-    for (std::size_t i = 1; i < docks_.size(); ++i)
-        window_->splitDockWidget(docks_[i - 1], docks_[i], Qt::Vertical);
+    add(batch_, QStringLiteral("batch"));
+    add(memory_, QStringLiteral("memory"));
+    connect(batch_, &BatchPanel::chat_clicked, this, &PanelDocks::chat_clicked);
+    window_->setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
+    lay_out();
     first_layout_ = window_->saveState(layout_version);
 }
 
@@ -81,6 +88,20 @@ PanelDocks::~PanelDocks() {
         dock->disconnect(this);
         delete dock;
     }
+}
+
+// The pool and the time of each token are always there; who is computed together and what it takes share a
+// place, one behind the other.
+void PanelDocks::lay_out() {
+    QDockWidget* kv = docks_[0];
+    QDockWidget* latency = docks_[1];
+    QDockWidget* batch = docks_[2];
+    QDockWidget* memory = docks_[3];
+    window_->splitDockWidget(kv, latency, Qt::Vertical);
+    window_->splitDockWidget(latency, batch, Qt::Vertical);
+    window_->tabifyDockWidget(batch, memory);
+    batch->raise();
+    window_->resizeDocks({kv, latency, batch}, {330, 290, 190}, Qt::Vertical);
 }
 
 QDockWidget* PanelDocks::add(Panel* panel, const QString& name) {
@@ -115,6 +136,21 @@ void PanelDocks::fit(int window_width, int list_width) {
 void PanelDocks::set_model(const ModelInfo& info) {
     if (info.valid()) {
         for (Panel* panel : panels_) panel->clear();
+        const std::uint64_t taken = info.kv_bytes + info.workspace_bytes;
+        memory_->set_facts({.weights = info.weights_bytes,
+                            .kv = info.kv_bytes,
+                            .workspace = info.workspace_bytes,
+                            .draft = 0,
+                            .free = info.free_bytes > taken ? info.free_bytes - taken : 0,
+                            .format = info.format,
+                            .device = info.device,
+                            .kv_dtype = info.kv_dtype,
+                            .layers = info.layers,
+                            .kv_heads = info.kv_heads,
+                            .head_dim = info.head_dim,
+                            .context = info.context,
+                            .block_size = info.block_size,
+                            .blocks = info.blocks});
     } else {
         set_snapshot(nullptr);
     }
@@ -127,6 +163,8 @@ void PanelDocks::set_snapshot(const std::shared_ptr<const KvSnapshot>& snapshot)
 void PanelDocks::append(const std::vector<Record>& records) {
     for (Panel* panel : panels_) panel->append(records);
 }
+
+void PanelDocks::set_free_memory(std::uint64_t bytes) { memory_->set_free(bytes); }
 
 void PanelDocks::set_bandwidth(double weights_gb_s, double read_gb_s) {
     latency_->set_bandwidth(weights_gb_s, read_gb_s);

@@ -16,8 +16,10 @@ class QMainWindow;
 
 namespace vitrine::ui {
 
+class BatchPanel;
 class KvPanel;
 class LatencyPanel;
+class MemoryPanel;
 class Panel;
 
 class PanelDocks : public QObject {
@@ -30,7 +32,10 @@ class PanelDocks : public QObject {
 
     KvPanel* kv() { return kv_; }
     LatencyPanel* latency() { return latency_; }
+    BatchPanel* batch() { return batch_; }
+    MemoryPanel* memory() { return memory_; }
     const std::vector<QDockWidget*>& docks() const { return docks_; }
+    const std::vector<Panel*>& panels() const { return panels_; }
     bool any_visible() const { return !visible_.isEmpty(); }
 
     void reset();  // as in the beginning
@@ -42,6 +47,7 @@ class PanelDocks : public QObject {
     void set_model(const ModelInfo& info);  // an empty one: none is loaded
     void set_snapshot(const std::shared_ptr<const KvSnapshot>& snapshot);
     void append(const std::vector<Record>& records);
+    void set_free_memory(std::uint64_t bytes);  // on the device now; 0: not known
     void set_bandwidth(double weights_gb_s, double read_gb_s);
     void set_request_session(qint64 request, qint64 session);
     void set_names(const QHash<qint64, QString>& names);
@@ -50,9 +56,11 @@ class PanelDocks : public QObject {
 
   signals:
     void visibility_changed();
+    void chat_clicked(qint64 session);
 
   private:
     QDockWidget* add(Panel* panel, const QString& name);
+    void lay_out();
 
     QMainWindow* window_;
     std::vector<QDockWidget*> docks_;
@@ -60,6 +68,8 @@ class PanelDocks : public QObject {
     QSet<QDockWidget*> visible_;
     KvPanel* kv_;
     LatencyPanel* latency_;
+    BatchPanel* batch_;
+    MemoryPanel* memory_;
     QByteArray first_layout_;
 };
 

@@ -109,10 +109,9 @@ QAbstractButton* StepControl::run_button() const { return run_; }
 
 void StepControl::set_slow_pace(int per_second) {
     slow_pace_ = std::clamp(per_second, 1, EngineWorker::fastest_pace);
-    slow_->setToolTip(
-        tr("Run slowly, %n iteration(s) a second (F9). The wheel or a right click changes it, "
-           "Shift+F9 and Ctrl+F9 as well.",
-           nullptr, slow_pace_));
+    slow_->setToolTip(tr("Run slowly: %1 a second (F9). The wheel or a right click changes it, "
+                         "Shift+F9 and Ctrl+F9 as well.")
+                          .arg(slow_pace_));
 }
 
 void StepControl::show_state(const State& state) {
@@ -156,8 +155,8 @@ void StepControl::contextMenuEvent(QContextMenuEvent* event) {
     if (!state_.available) return;
     QMenu menu(this);
     for (const int pace : {1, 2, 3, 5, 10, 15, 20}) {
-        QAction* action = menu.addAction(tr("%n iteration(s) a second", nullptr, pace), this,
-                                         [this, pace] { choose_pace(pace); });
+        QAction* action =
+            menu.addAction(tr("Slowly: %1 a second").arg(pace), this, [this, pace] { choose_pace(pace); });
         action->setCheckable(true);
         action->setChecked(state_.pace == pace && !state_.paused);
     }

@@ -1,9 +1,13 @@
 // The dock "KV blocks": what it paints for crafted pools, what it costs, what it says.
 #include <array>
 
+#include <QHelpEvent>
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QTextDocument>
+#include <QToolTip>
+#include <QWheelEvent>
 
 #include "tests/ui/panels/fake_pool.h"
 #include "tests/ui/panels/pixels.h"
@@ -11,6 +15,7 @@
 #include "ui/panels/figure_row.h"
 #include "ui/panels/kv_grid_view.h"
 #include "ui/panels/kv_panel.h"
+#include "ui/plot/figure_format.h"
 #include "ui/settings/theme.h"
 
 using namespace vitrine;
@@ -270,12 +275,15 @@ class TestKvPanel : public QObject {
     void figures_and_texts() {
         Shown shown(lesson_pool());
         const auto& figures = shown.panel.figure_row()->figures();
-        QCOMPARE(figures.size(), std::size_t(5));
+        QCOMPARE(figures.size(), std::size_t(6));
         QCOMPARE(figures[0].value, "28");
-        QCOMPARE(figures[1].value, "13");
-        QCOMPARE(figures[2].value, "3");
-        QCOMPARE(figures[3].value, QStringLiteral("4.02\u00A0%"));
-        QCOMPARE(figures[4].value, QStringLiteral("54.9×"));
+        QCOMPARE(figures[1].value, "207");
+        QCOMPARE(figures[2].value, "13");
+        QCOMPARE(figures[3].value, "3");
+        QCOMPARE(figures[4].value, QStringLiteral("4.02\u00A0%"));
+        QCOMPARE(figures[5].value, QStringLiteral("54.9×"));
+        // Three full contexts of 512 blocks: what a contiguous reservation would have taken.
+        QVERIFY2(figures[5].hint.contains(format_bytes(3ULL * 512 * 368640)), qPrintable(figures[5].hint));
         for (const Figure& figure : figures) QVERIFY(!figure.hint.isEmpty());
         QVERIFY(shown.panel.subtitle().startsWith("248 blocks of 16 tokens"));
         QVERIFY(shown.panel.sentence().contains("physical block 42"));
@@ -308,7 +316,7 @@ class TestKvPanel : public QObject {
         QVERIFY(unused.panel.empty_text().isEmpty());
         QVERIFY(unused.panel.sentence().contains("Write a message"));
         QCOMPARE(unused.panel.figure_row()->figures()[0].value, "0");
-        QCOMPARE(unused.panel.figure_row()->figures()[3].value,
+        QCOMPARE(unused.panel.figure_row()->figures()[4].value,
                  QStringLiteral("–"));  // no used block: no share
 
         none.panel.set_snapshot(lesson_pool());
@@ -522,6 +530,136 @@ class TestKvPanel : public QObject {
         QString error;
         QVERIFY(!shown.panel.save_png(folder.filePath("missing/x.png"), &error));
         QVERIFY(error.contains("missing/x.png"));
+    }
+
+    void zooms_and_pans_from_a_hundred_thousand_to_single_blocks() {
+        auto pool = empty_pool(100'000);
+        add_sequence(*pool, 1, 1, SequenceState::Held, 16, {77'777});
+        count(*pool);
+        Shown shown(pool);
+        KvGridView& grid = *shown.panel.grid();
+        const int merged = grid.layout_of_tiles().blocks_per_tile();
+        QVERIFY(merged > 1);
+        QCOMPARE(grid.shown(), 100'000);
+        // Ctrl and the wheel, about the pointer.
+        const QPoint place = grid.tile_rect(77'777 / merged).center();
+        for (int i = 0; i < 40; ++i) {
+            const std::int32_t before = grid.shown();
+            QWheelEvent wheel(place, grid.mapToGlobal(place), {}, {0, 120}, Qt::NoButton, Qt::ControlModifier,
+                              Qt::NoScrollPhase, false);
+            QCoreApplication::sendEvent(&grid, &wheel);
+            QVERIFY(grid.shown() <= before);
+        }
+        QCOMPARE(grid.shown(), 32);
+        QCOMPARE(grid.layout_of_tiles().blocks_per_tile(), 1);
+        QVERIFY(grid.zoomed());
+        QVERIFY2(shown.panel.subtitle().contains(QStringLiteral("of 100\u202F000")),
+                 qPrintable(shown.panel.subtitle()));
+        // The keyboard finds it, wherever it is.
+        QTest::keyClick(&grid, Qt::Key_0);
+        QCOMPARE(grid.shown(), 100'000);
+        QSignalSpy clicked(&shown.panel, &KvPanel::block_clicked);
+        grid.zoom(20, 77'777);
+        QVERIFY(grid.first_shown() <= 77'777 && grid.first_shown() + grid.shown() > 77'777);
+        const int tile = 77'777 - grid.first_shown();
+        QTest::mouseClick(&grid, Qt::LeftButton, {}, grid.tile_rect(tile).center());
+        QCOMPARE(clicked.last()[0].toInt(), 77'777);
+        QCOMPARE(clicked.last()[1].toLongLong(), 1);
+        QCOMPARE(at(shown.grid_picture(), QRectF(grid.tile_rect(tile)).center()),
+                 sequence_color(0, current_theme()).fill);
+        const int first = grid.first_shown();
+        QTest::keyClick(&grid, Qt::Key_PageDown);
+        QVERIFY(grid.first_shown() > first);
+        for (int i = 0; i < 20; ++i) QTest::keyClick(&grid, Qt::Key_Left);  // walks out of the view
+        const int now = grid.highlight();
+        QCOMPARE(now, 77'757);
+        QVERIFY(now >= grid.first_shown() && now < grid.first_shown() + grid.shown());
+        QTest::keyClick(&grid, Qt::Key_End);
+        QCOMPARE(grid.highlight(), 99'999);
+        QTest::keyClick(&grid, Qt::Key_Home);
+        QCOMPARE(grid.first_shown(), 0);
+        // Dragging moves rows.
+        const QPoint from = grid.rect().center();
+        QTest::mousePress(&grid, Qt::LeftButton, {}, from);
+        QTest::mouseMove(&grid, from - QPoint(0, 3 * grid.layout_of_tiles().pitch()));
+        QTest::mouseRelease(&grid, Qt::LeftButton);
+        QVERIFY(grid.first_shown() > 0);
+        // Another pool is shown whole.
+        shown.panel.set_snapshot(lesson_pool());
+        shown.settle();
+        QVERIFY(!grid.zoomed());
+        QCOMPARE(grid.shown(), 248);
+    }
+
+    void flashes_say_what_happened() {
+        auto before = empty_pool(64);
+        add_sequence(*before, 1, 1, SequenceState::Running, 16, {0});
+        add_cached(*before, 9, 1);
+        add_cached(*before, 10, 1);
+        count(*before);
+        Shown shown(before);
+        const QPointF place = shown.middle(9);
+        const auto flash = [&](BlockEvent event) {
+            auto after = std::make_shared<KvSnapshot>(*before);
+            after->iteration = before->iteration + 1;
+            after->blocks[9] = {BlockState::Used, 1, 1, 1};
+            Record r{};
+            r.kind = RecordKind::Block;
+            r.block = {};
+            r.block.block = 9;
+            r.block.event = event;
+            shown.panel.append({r});
+            shown.panel.set_snapshot(after);
+            shown.settle();
+            const QImage image = shown.grid_picture();
+            const QColor now = at(image, {place.x(), QRectF(shown.panel.grid()->tile_rect(9)).top() + 3});
+            QTest::qWait(250);
+            if (shown.panel.grid()->flashing() != 0) return QColor(Qt::magenta);  // once, and gone
+            shown.panel.set_snapshot(before);
+            shown.settle();
+            QTest::qWait(250);
+            return now;
+        };
+        const QColor taken = flash(BlockEvent::Allocate);
+        const QColor copied = flash(BlockEvent::Copy);
+        const QColor evicted = flash(BlockEvent::Evict);
+        QVERIFY(taken != copied && copied != evicted && taken != evicted);
+        QVERIFY(taken != QColor(Qt::magenta) && copied != QColor(Qt::magenta) &&
+                evicted != QColor(Qt::magenta));
+    }
+
+    void each_sequence_has_its_block_table() {
+        Shown shown(lesson_pool());
+        shown.panel.set_selected(1);
+        QVERIFY(shown.panel.table()->caption().contains(QStringLiteral("Why tides")));
+        QTest::mouseClick(shown.panel.grid(), Qt::LeftButton, {}, shown.middle(28).toPoint());
+        QVERIFY2(shown.panel.table()->caption().contains(QStringLiteral("Ferry")),
+                 qPrintable(shown.panel.table()->caption()));
+        QSignalSpy clicked(&shown.panel, &KvPanel::block_clicked);
+        QTest::mouseClick(shown.panel.table(), Qt::LeftButton, {},
+                          shown.panel.table()->chip_rect(0).center());
+        QCOMPARE(clicked[0][1].toLongLong(), 3);
+        QCOMPARE(clicked[0][2].toInt(), 0);
+        shown.panel.set_selected(2);
+        QVERIFY(shown.panel.table()->caption().contains(QStringLiteral("Second try")));
+    }
+
+    void the_text_of_a_block_is_asked_for_and_shown() {
+        Shown shown(lesson_pool());
+        QSignalSpy wanted(&shown.panel, &KvPanel::text_wanted);
+        QTest::mouseMove(shown.panel.grid(), shown.middle(20).toPoint());
+        QTRY_COMPARE(wanted.size(), 1);
+        QCOMPARE(wanted[0][0].toInt(), 20);
+        shown.panel.set_block_text(20, 412, QStringLiteral("<b>the\nsea"));
+        shown.panel.set_block_text(3, 412, QStringLiteral("too late"));
+        QTest::mouseMove(shown.panel.grid(), shown.middle(20).toPoint() + QPoint(1, 0));
+        QHelpEvent help(QEvent::ToolTip, shown.middle(20).toPoint(),
+                        shown.panel.grid()->mapToGlobal(shown.middle(20).toPoint()));
+        QCoreApplication::sendEvent(shown.panel.grid(), &help);
+        QVERIFY2(QToolTip::text().contains(QStringLiteral("“<b>the\u21B5sea”")),
+                 qPrintable(QToolTip::text()));
+        QVERIFY(!Qt::mightBeRichText(QToolTip::text()));
+        QToolTip::hideText();
     }
 };
 

@@ -132,6 +132,25 @@ class TestStepMode : public QObject {
         QVERIFY(engine->snapshot().last_step.starts_with("After iteration 1: sequence 1 gave back"));
     }
 
+    void what_a_block_holds() {
+        auto engine = engine_or_die(model_, {.context = 128, .block_size = 8, .blocks = 32});
+        Listener listener;
+        const Request r = ask(0, 12, 3, 1);
+        const std::vector<TokenId> prompt = r.prompt;
+        QVERIFY(engine->submit(r).ok());
+        engine->step(listener);
+        const KvSnapshot s = engine->snapshot();
+        const auto first = engine->block_tokens(BlockId{s.sequences[0].blocks[0]});
+        const auto second = engine->block_tokens(BlockId{s.sequences[0].blocks[1]});
+        QCOMPARE(first, std::vector<TokenId>(prompt.begin(), prompt.begin() + 8));
+        QCOMPARE(second, std::vector<TokenId>(prompt.begin() + 8, prompt.end()));
+        for (const int none : {-1, 31, 32, 1 << 30}) QVERIFY(engine->block_tokens(BlockId{none}).empty());
+        while (!engine->idle()) engine->step(listener);
+        engine->release_session(1);  // free, but still known
+        QCOMPARE(engine->block_tokens(BlockId{s.sequences[0].blocks[0]}), first);
+        QVERIFY(engine->block_tokens(BlockId{s.sequences[0].blocks[1]}).empty());
+    }
+
     void who_waits_and_for_what() {
         // A pool for one of them; a third arrives that no iteration has seen.
         auto engine = engine_or_die(model_, {.context = 64, .block_size = 8, .blocks = 8});
