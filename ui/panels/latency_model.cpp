@@ -31,6 +31,7 @@ void LatencyModel::clear() {
     slice_iteration_ = -1;
     gap_ = 0;
     evicted_ = 0;
+    draft_iteration_ = -1;
     now_ = 0;
     last_ = 0;
     started_ = false;
@@ -70,6 +71,9 @@ void LatencyModel::append(const Record& record) {
         gap_ = last_iteration_end_ < 0 ? 0 : std::max(0.0, slice.start - last_iteration_end_);
     } else if (record.kind == RecordKind::Iteration) {
         append_iteration(record.iteration);
+    } else if (record.kind == RecordKind::Speculation) {
+        draft_iteration_ = record.speculation.iteration;
+        draft_ = record.speculation.draft;
     } else if (record.kind == RecordKind::Block) {
         if (record.block.event == BlockEvent::Evict) ++evicted_;
     } else if (record.kind == RecordKind::Request) {
@@ -107,12 +111,14 @@ void LatencyModel::append_iteration(const IterationRecord& r) {
     p.rows = r.tokens;
     p.sequences = r.sequences;
     p.evicted = std::exchange(evicted_, 0);
-    p.gap = slice_iteration_ == r.index && !standing_ && !resumed_ ? static_cast<float>(gap_) : 0;
+    const bool known = last_iteration_end_ >= 0 && !standing_ && !resumed_;
+    p.gap = known ? static_cast<float>(std::max(0.0, r.start - last_iteration_end_)) : 0;
     const auto set = [&](Phase phase, float seconds) {
         p.seconds[static_cast<std::size_t>(phase)] =
             std::isfinite(seconds) && seconds > 0 ? std::min(seconds, r.duration) : 0;
     };
     set(Phase::Schedule, r.schedule);
+    if (draft_iteration_ == r.index) set(Phase::Draft, draft_);
     set(Phase::Embed, r.embed);
     set(Phase::Matrix, r.matrix);
     set(Phase::Attention, r.attention);

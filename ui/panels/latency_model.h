@@ -175,6 +175,8 @@ class LatencyModel {
     std::int64_t slice_iteration_ = -1;
     double gap_ = 0;
     std::int32_t evicted_ = 0;  // since the last iteration
+    std::int64_t draft_iteration_ = -1;
+    float draft_ = 0;  // seconds of drafting in it
     bool standing_ = false;
     bool resumed_ = false;  // the next iteration ends a standstill
     double now_ = 0;

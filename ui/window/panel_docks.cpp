@@ -12,6 +12,7 @@
 #include "ui/panels/kv_panel.h"
 #include "ui/panels/latency_panel.h"
 #include "ui/panels/memory_panel.h"
+#include "ui/panels/spec_panel.h"
 #include "ui/settings/theme.h"
 
 namespace vitrine::ui {
@@ -71,10 +72,12 @@ class DockPad : public QScrollArea {
 PanelDocks::PanelDocks(QMainWindow* window, SequenceColors* colors) : window_(window) {
     kv_ = new KvPanel(colors);
     latency_ = new LatencyPanel(colors);
+    speculation_ = new SpecPanel;
     batch_ = new BatchPanel(colors);
     memory_ = new MemoryPanel;
     add(kv_, QStringLiteral("kv"));
     add(latency_, QStringLiteral("latency"));
+    add(speculation_, QStringLiteral("speculation"));
     add(batch_, QStringLiteral("batch"));
     add(memory_, QStringLiteral("memory"));
     connect(batch_, &BatchPanel::chat_clicked, this, &PanelDocks::chat_clicked);
@@ -90,18 +93,18 @@ PanelDocks::~PanelDocks() {
     }
 }
 
-// The pool and the time of each token are always there; who is computed together and what it takes share a
-// place, one behind the other.
+// The pool and the time of each token are always there; who is computed together, what drafting gives and
+// what memory takes share a place, one behind the other.
 void PanelDocks::lay_out() {
     QDockWidget* kv = docks_[0];
     QDockWidget* latency = docks_[1];
-    QDockWidget* batch = docks_[2];
-    QDockWidget* memory = docks_[3];
+    QDockWidget* batch = docks_[3];
     window_->splitDockWidget(kv, latency, Qt::Vertical);
     window_->splitDockWidget(latency, batch, Qt::Vertical);
-    window_->tabifyDockWidget(batch, memory);
+    window_->tabifyDockWidget(batch, docks_[2]);
+    window_->tabifyDockWidget(batch, docks_[4]);
     batch->raise();
-    window_->resizeDocks({kv, latency, batch}, {330, 290, 190}, Qt::Vertical);
+    window_->resizeDocks({kv, latency, batch}, {310, 280, 230}, Qt::Vertical);
 }
 
 QDockWidget* PanelDocks::add(Panel* panel, const QString& name) {

@@ -21,6 +21,7 @@ class KvPanel;
 class LatencyPanel;
 class MemoryPanel;
 class Panel;
+class SpecPanel;
 
 class PanelDocks : public QObject {
     Q_OBJECT
@@ -32,6 +33,7 @@ class PanelDocks : public QObject {
 
     KvPanel* kv() { return kv_; }
     LatencyPanel* latency() { return latency_; }
+    SpecPanel* speculation() { return speculation_; }
     BatchPanel* batch() { return batch_; }
     MemoryPanel* memory() { return memory_; }
     const std::vector<QDockWidget*>& docks() const { return docks_; }
@@ -68,6 +70,7 @@ class PanelDocks : public QObject {
     QSet<QDockWidget*> visible_;
     KvPanel* kv_;
     LatencyPanel* latency_;
+    SpecPanel* speculation_;
     BatchPanel* batch_;
     MemoryPanel* memory_;
     QByteArray first_layout_;
