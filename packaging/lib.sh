@@ -14,6 +14,7 @@ PACKAGES_BUILD=(
   "need|compiler and build tools|g++ cmake ninja-build pkg-config"
   "nice|compiler cache, so that building again is quick|ccache"
   "need|the window: Qt 6, its SQLite driver for the chats, SVG icons|qt6-base-dev libqt6opengl6-dev libgl1-mesa-dev libqt6sql6-sqlite qt6-svg-dev"
+  "nice|translations of the window|qt6-l10n-tools qt6-tools-dev qt6-translations-l10n"
   "need|fast arithmetic on every processor (Highway)|libhwy-dev"
   "need|splitting text as the models do (SentencePiece, PCRE2, ICU)|libsentencepiece-dev libpcre2-dev libicu-dev"
   "need|JSON, command lines, block hashes|nlohmann-json3-dev libcli11-dev libxxhash-dev"

@@ -7,9 +7,13 @@
 #include <QTimer>
 
 #include "ui/bridge/backend.h"
+#include "ui/settings/app_settings.h"
+#include "ui/settings/log_file.h"
+#include "ui/settings/translation.h"
 #include "ui/window/main_window.h"
 #include "ui/window/options.h"
 #include "ui/window/script_run.h"
+#include "ui/window/single_instance.h"
 
 namespace {
 
@@ -33,6 +37,7 @@ int main(int argc, char** argv) {
     ParsedOptions parsed;
     {
         QCoreApplication early(argc, argv);
+        load_translation({});
         parsed = parse_options(QCoreApplication::arguments());
     }
     if (parsed.exit_code) {
@@ -56,7 +61,18 @@ int main(int argc, char** argv) {
     QString folder = options.data_folder;
     if (folder.isEmpty()) folder = options.scripted() ? scratch.path() : user_data_folder();
 
+    load_translation(AppSettings::stored_language(folder));
+
+    SingleInstance instance(folder);
+    if (!options.scripted()) {
+        if (instance.hand_over({options.model, options.new_chats})) return 0;
+        instance.listen();
+        begin_log(folder);
+        log_line(QStringLiteral("Vitrine " VITRINE_VERSION " begins"));
+    }
+
     MainWindow window(options, folder, make_engine_backend());
+    QObject::connect(&instance, &SingleInstance::asked, &window, &MainWindow::take_over);
     int code = 0;
     ScriptRun script(&window, options);
     QObject::connect(&script, &ScriptRun::ended, &application, [&code](int result, const QString& message) {
@@ -68,5 +84,6 @@ int main(int argc, char** argv) {
     QTimer::singleShot(0, &window, &MainWindow::open_first_model);
     const int result = QApplication::exec();
     window.close();
+    end_log();
     return code != 0 ? code : result;
 }

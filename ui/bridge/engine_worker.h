@@ -5,6 +5,7 @@
 // worker thread alone. Cancel is an atomic that the engine reads.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -52,7 +53,15 @@ class EngineWorker : public QObject {
     // block_text() follows: what the tokens in a block say. Only the newest question is answered.
     void ask_block_text(int block);
     // Nobody looks: snapshots come twice a second, for the colours in the chat list alone.
-    void set_panels_visible(bool visible) { snapshot_ms_ = visible ? 50 : 500; }
+    void set_panels_visible(bool visible) {
+        panels_visible_ = visible;
+        snapshot_ms_ = visible ? panel_ms_ : 500;
+    }
+    // How often panels are told, at most: 1 to 60 times a second.
+    void set_panel_refresh(int per_second) {
+        panel_ms_ = 1000 / std::clamp(per_second, 1, 60);
+        set_panels_visible(panels_visible_);
+    }
     void pause();
     void step_once();  // pauses first, where it runs
     void resume();     // as fast as it can
@@ -143,6 +152,8 @@ class EngineWorker : public QObject {
     std::unordered_map<Ticket, std::shared_ptr<std::atomic<bool>>> running_;
     std::shared_ptr<std::atomic<bool>> load_cancel_;
     int loading_ = 0;
+    int panel_ms_ = 50;
+    bool panels_visible_ = false;
     QTimer tick_;
     QElapsedTimer since_tick_;
 

@@ -83,7 +83,7 @@ struct CountQuestion {
     std::string draft;
     std::string system = {};               // for its share alone
     std::vector<std::string> pieces = {};  // files beside the draft, each counted by itself
-    PromptWish wish;
+    PromptWish wish = {};
 };
 
 struct CountAnswer {

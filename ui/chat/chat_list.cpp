@@ -32,10 +32,11 @@ class ListView : public QListView {
         QPainter painter(viewport());
         painter.setFont(current_theme().fonts.caption);
         painter.setPen(current_theme().text_second);
-        const QString text = property("looking").toBool() ? tr("Looking through the messages …")
-                             : property("searching").toBool()
-                                 ? tr("No chat has these words in its title or its messages.")
-                                 : tr("Your chats will be listed here. They stay on this computer.");
+        const QString text =
+            property("looking").toBool() ? ChatList::tr("Looking through the messages …")
+            : property("searching").toBool()
+                ? ChatList::tr("No chat has these words in its title or its messages.")
+                : ChatList::tr("Your chats will be listed here. They stay on this computer.");
         painter.drawText(viewport()->rect().adjusted(14, 10, -14, -10), Qt::TextWordWrap, text);
     }
 };

@@ -1,6 +1,9 @@
 #include "ui/chat/chat_settings_card.h"
 
+#include <utility>
+
 #include <QCheckBox>
+#include <QComboBox>
 #include <QDoubleSpinBox>
 #include <QGridLayout>
 #include <QKeyEvent>
@@ -68,6 +71,27 @@ ChatSettingsCard::ChatSettingsCard(QWidget* parent) : QFrame(parent) {
     system_->setFixedHeight(66);
     column->addWidget(system_);
 
+    auto* tools = new QHBoxLayout;
+    tools->setSpacing(8);
+    presets_ = new QComboBox(this);
+    presets_->setAccessibleName(tr("Preset"));
+    presets_->setToolTip(tr("Sampler settings under a name"));
+    save_preset_ = new QPushButton(tr("Save as preset…"), this);
+    save_preset_->setProperty("role", "flat");
+    save_preset_->setToolTip(tr("Keeps the sampler settings below under a name"));
+    remove_preset_ = new QPushButton(tr("Remove"), this);
+    remove_preset_->setProperty("role", "flat");
+    remove_preset_->setToolTip(tr("Forgets this preset of yours; the settings stay as they are"));
+    template_ = new QPushButton(tr("Template…"), this);
+    template_->setProperty("role", "flat");
+    template_->setToolTip(tr("Look at the chat template, rendered with this conversation, or change it"));
+    tools->addWidget(presets_);
+    tools->addWidget(save_preset_);
+    tools->addWidget(remove_preset_);
+    tools->addStretch(1);
+    tools->addWidget(template_);
+    column->addLayout(tools);
+
     grid_ = new QGridLayout;
     grid_->setHorizontalSpacing(12);
     grid_->setVerticalSpacing(4);
@@ -99,6 +123,11 @@ ChatSettingsCard::ChatSettingsCard(QWidget* parent) : QFrame(parent) {
     max_tokens_ = whole(this, -1, 10'000'000, 128);
     max_tokens_->setSpecialValueText(tr("until full"));
     place(tr("Longest answer"), tr("Tokens. “until full”: as far as the context reaches."), max_tokens_);
+    context_ = whole(this, 0, 10'000'000, 256);
+    context_->setSpecialValueText(tr("all there is"));
+    place(tr("Context"),
+          tr("Most tokens of this conversation. “all there is”: as many as the model was opened with."),
+          context_);
     seed_ = new QLineEdit(this);
     seed_->setValidator(
         new QRegularExpressionValidator(QRegularExpression(QStringLiteral("[0-9]{1,19}")), seed_));
@@ -107,15 +136,29 @@ ChatSettingsCard::ChatSettingsCard(QWidget* parent) : QFrame(parent) {
     random_seed_ = new QCheckBox(tr("New for each answer"), this);
     random_seed_->setToolTip(tr("Every answer draws its own seed"));
     cells_.emplace_back(nullptr, random_seed_);
+    cut_oldest_ = new QCheckBox(tr("Cut old turns"), this);
+    cut_oldest_->setToolTip(
+        tr("Where the conversation does not fit, its oldest turns are not given to the model, and "
+           "are marked. Off: such a message is refused."));
+    cells_.emplace_back(nullptr, cut_oldest_);
     column->addLayout(grid_);
+    switch_row_ = new QHBoxLayout;
+    switch_row_->setSpacing(16);
+    column->addLayout(switch_row_);
     lay_out(4);
 
     for (QDoubleSpinBox* box : {temperature_, top_p_, min_p_, penalty_})
         connect(box, &QDoubleSpinBox::valueChanged, this, &ChatSettingsCard::announce);
-    for (QSpinBox* box : {top_k_, max_tokens_})
+    for (QSpinBox* box : {top_k_, max_tokens_, context_})
         connect(box, &QSpinBox::valueChanged, this, &ChatSettingsCard::announce);
     connect(seed_, &QLineEdit::textChanged, this, &ChatSettingsCard::announce);
     connect(system_, &QPlainTextEdit::textChanged, this, &ChatSettingsCard::announce);
+    connect(cut_oldest_, &QCheckBox::toggled, this, &ChatSettingsCard::announce);
+    connect(presets_, &QComboBox::activated, this, &ChatSettingsCard::choose_preset);
+    connect(save_preset_, &QPushButton::clicked, this, [this] { emit save_preset_requested(settings()); });
+    connect(remove_preset_, &QPushButton::clicked, this,
+            [this] { emit remove_preset_requested(presets_->currentText()); });
+    connect(template_, &QPushButton::clicked, this, &ChatSettingsCard::template_requested);
     connect(random_seed_, &QCheckBox::toggled, this, [this](bool on) {
         seed_->setEnabled(!on);
         announce();
@@ -123,6 +166,8 @@ ChatSettingsCard::ChatSettingsCard(QWidget* parent) : QFrame(parent) {
     connect(reset, &QPushButton::clicked, this, [this] {
         ChatSettings standard;
         standard.system = system_->toPlainText();
+        standard.own_template = shown_.own_template;
+        standard.switches = shown_.switches;
         standard.merge_turns = shown_.merge_turns;
         standard.system_in_first_turn = shown_.system_in_first_turn;
         set_settings(standard);
@@ -131,7 +176,84 @@ ChatSettingsCard::ChatSettingsCard(QWidget* parent) : QFrame(parent) {
     connect(keep, &QPushButton::clicked, this, [this] { emit make_default_requested(settings()); });
     connect(close, &QPushButton::clicked, this, &ChatSettingsCard::close_requested);
     connect(theme_signal(), &ThemeSignal::changed, this, [this] { update(); });
+    set_presets({});
     set_settings({});
+    set_template({}, false);
+}
+
+void ChatSettingsCard::set_presets(const std::vector<SamplerPreset>& own) {
+    all_presets_ = standard_presets();
+    all_presets_.insert(all_presets_.end(), own.begin(), own.end());
+    presets_->clear();
+    for (const SamplerPreset& preset : all_presets_) presets_->addItem(preset.name);
+    presets_->addItem(tr("Own settings"));  // none of them
+    show_preset();
+}
+
+void ChatSettingsCard::show_preset() {
+    const ChatSettings now = settings();
+    auto index = static_cast<int>(all_presets_.size());
+    // The user's own come last, and go first where two are alike.
+    for (int i = index - 1; i >= 0; --i)
+        if (all_presets_[static_cast<std::size_t>(i)].matches(now)) {
+            index = i;
+            break;
+        }
+    presets_->setCurrentIndex(index);
+    const bool known = index < static_cast<int>(all_presets_.size());
+    const bool own = known && all_presets_[static_cast<std::size_t>(index)].own;
+    remove_preset_->setVisible(own);
+    save_preset_->setVisible(!known);
+}
+
+void ChatSettingsCard::choose_preset(int index) {
+    if (index < 0 || index >= static_cast<int>(all_presets_.size())) return show_preset();
+    ChatSettings chosen = settings();
+    all_presets_[static_cast<std::size_t>(index)].apply_to(chosen);
+    set_settings(chosen);
+    emit changed(settings());
+}
+
+void ChatSettingsCard::set_template(const QStringList& switches, bool has_template) {
+    template_->setEnabled(has_template);
+    QStringList names;
+    for (const QCheckBox* box : switch_boxes_) names << box->text();
+    if (names == switches) return show_switches();
+    while (QLayoutItem* item = switch_row_->takeAt(0)) {
+        delete item->widget();
+        delete item;
+    }
+    switch_boxes_.clear();
+    for (const QString& name : switches) {
+        auto* box = new QCheckBox(name, this);
+        box->setTristate(true);
+        box->setToolTip(tr("A switch of this model's template. Half: as the template itself decides."));
+        connect(box, &QCheckBox::stateChanged, this, [this, name](int state) {
+            if (filling_) return;
+            if (state == Qt::PartiallyChecked) {
+                shown_.switches.remove(name);
+            } else {
+                shown_.switches.insert(name, state == Qt::Checked);
+            }
+            announce();
+        });
+        switch_row_->addWidget(box);
+        switch_boxes_.push_back(box);
+    }
+    if (!switch_boxes_.empty()) switch_row_->addStretch(1);
+    show_switches();
+}
+
+void ChatSettingsCard::show_switches() {
+    const bool before = std::exchange(filling_, true);
+    for (QCheckBox* box : switch_boxes_) {
+        const auto set = shown_.switches.constFind(box->text());
+        box->setCheckState(set == shown_.switches.constEnd() ? Qt::PartiallyChecked
+                           : *set                            ? Qt::Checked
+                                                             : Qt::Unchecked);
+    }
+    filling_ = before;
+    template_->setText(shown_.own_template.isEmpty() ? tr("Template…") : tr("Own template…"));
 }
 
 void ChatSettingsCard::set_settings(const ChatSettings& s) {
@@ -147,7 +269,11 @@ void ChatSettingsCard::set_settings(const ChatSettings& s) {
     seed_->setText(QString::number(s.seed));
     random_seed_->setChecked(s.random_seed);
     seed_->setEnabled(!s.random_seed);
+    context_->setValue(s.context);
+    cut_oldest_->setChecked(s.cut_oldest);
     filling_ = false;
+    show_switches();
+    show_preset();
 }
 
 ChatSettings ChatSettingsCard::settings() const {
@@ -160,6 +286,8 @@ ChatSettings ChatSettingsCard::settings() const {
     s.repetition_penalty = penalty_->value();
     s.max_tokens = max_tokens_->value() == 0 ? 1 : max_tokens_->value();
     s.random_seed = random_seed_->isChecked();
+    s.context = context_->value();
+    s.cut_oldest = cut_oldest_->isChecked();
     bool ok = false;
     const quint64 seed = seed_->text().toULongLong(&ok);
     if (ok) s.seed = seed;
@@ -187,7 +315,9 @@ void ChatSettingsCard::resizeEvent(QResizeEvent* event) {
 }
 
 void ChatSettingsCard::announce() {
-    if (!filling_) emit changed(settings());
+    if (filling_) return;
+    show_preset();
+    emit changed(settings());
 }
 
 void ChatSettingsCard::focus() { system_->setFocus(); }

@@ -6,14 +6,17 @@
 
 #include <QFrame>
 
-#include "ui/models/message.h"
+#include "ui/models/presets.h"
 
 class QCheckBox;
+class QComboBox;
 class QDoubleSpinBox;
 class QGridLayout;
+class QHBoxLayout;
 class QLabel;
 class QLineEdit;
 class QPlainTextEdit;
+class QPushButton;
 class QSpinBox;
 
 namespace vitrine::ui {
@@ -26,12 +29,22 @@ class ChatSettingsCard : public QFrame {
     void set_settings(const ChatSettings& settings);
     ChatSettings settings() const;
     void focus();
+    // The user's own; those that come with the program are there anyway.
+    void set_presets(const std::vector<SamplerPreset>& own);
+    // What the template of the loaded model can be asked ("enable_thinking"), and whether there is a model.
+    void set_template(const QStringList& switches, bool has_template);
+    QComboBox* presets() { return presets_; }
+    QPushButton* template_button() { return template_; }
+    std::vector<QCheckBox*> switches() const { return switch_boxes_; }
     // "Temperature 0.7 · top-p 0.95"
     static QString summary(const ChatSettings& settings);
 
   signals:
     void changed(const vitrine::ui::ChatSettings& settings);
     void make_default_requested(const vitrine::ui::ChatSettings& settings);
+    void save_preset_requested(const vitrine::ui::ChatSettings& settings);
+    void remove_preset_requested(const QString& name);
+    void template_requested();
     void close_requested();
 
   protected:
@@ -41,6 +54,9 @@ class ChatSettingsCard : public QFrame {
 
   private:
     void announce();
+    void choose_preset(int index);
+    void show_preset();
+    void show_switches();
     void lay_out(int columns);
     QLabel* title_;
     QGridLayout* grid_;
@@ -53,6 +69,15 @@ class ChatSettingsCard : public QFrame {
     QDoubleSpinBox* min_p_;
     QDoubleSpinBox* penalty_;
     QSpinBox* max_tokens_;
+    QSpinBox* context_;
+    QCheckBox* cut_oldest_;
+    QComboBox* presets_;
+    QPushButton* save_preset_;
+    QPushButton* remove_preset_;
+    QPushButton* template_;
+    QHBoxLayout* switch_row_;
+    std::vector<QCheckBox*> switch_boxes_;
+    std::vector<SamplerPreset> all_presets_;
     QLineEdit* seed_;
     QCheckBox* random_seed_;
     ChatSettings shown_;  // members without a field here are kept

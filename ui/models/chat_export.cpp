@@ -15,7 +15,9 @@
 namespace vitrine::ui {
 namespace {
 
-QString tr(const char* text) { return QCoreApplication::translate("ChatExport", text); }
+struct Words {
+    Q_DECLARE_TR_FUNCTIONS(ChatExport)
+};
 
 constexpr auto format_name = "vitrine-chat";
 constexpr int format_version = 1;
@@ -196,16 +198,16 @@ QString chat_to_markdown(const ExportedChat& exported) {
     const Conversation conversation(exported.messages, exported.chat.active_root);
     QString out;
     out += QStringLiteral("# ") +
-           (exported.chat.title.isEmpty() ? tr("New chat") : exported.chat.title.simplified()) +
+           (exported.chat.title.isEmpty() ? Words::tr("New chat") : exported.chat.title.simplified()) +
            QStringLiteral("\n");
     if (const QString system = exported.chat.settings.system.trimmed(); !system.isEmpty())
-        out += QStringLiteral("\n## ") + tr("System prompt") + QStringLiteral("\n\n") + system +
+        out += QStringLiteral("\n## ") + Words::tr("System prompt") + QStringLiteral("\n\n") + system +
                QStringLiteral("\n");
     for (const qint64 id : conversation.path()) {
         const Message& m = conversation.at(id);
-        QString heading = m.role == Role::User ? tr("You")
-                          : m.model.isEmpty()  ? tr("Answer")
-                                               : tr("Answer of %1").arg(m.model.simplified());
+        QString heading = m.role == Role::User ? Words::tr("You")
+                          : m.model.isEmpty()  ? Words::tr("Answer")
+                                               : Words::tr("Answer of %1").arg(m.model.simplified());
         out += QStringLiteral("\n## ") + heading + QStringLiteral("\n\n") + m.text.trimmed() +
                QStringLiteral("\n");
         if (const QStringList figures = stats_parts(m); !figures.isEmpty())
@@ -240,13 +242,13 @@ ImportedChats chats_from_json(const QByteArray& json) {
     const QJsonDocument document = QJsonDocument::fromJson(json, &error);
     if (document.isNull()) {
         imported.problem =
-            tr("This is no JSON file: %1 at byte %2.").arg(error.errorString()).arg(error.offset);
+            Words::tr("This is no JSON file: %1 at byte %2.").arg(error.errorString()).arg(error.offset);
         return imported;
     }
     const QJsonObject o = document.object();
     if (o.value("format").toString() == QLatin1String(format_name)) {
         if (o.value("version").toInt() > format_version) {
-            imported.problem = tr("This file was written by a newer version of Vitrine.");
+            imported.problem = Words::tr("This file was written by a newer version of Vitrine.");
             return imported;
         }
         for (const QJsonValueConstRef chat : o.value("chats").toArray())
@@ -269,9 +271,9 @@ ImportedChats chats_from_json(const QByteArray& json) {
     for (ExportedChat& chat : imported.chats) complete(chat);
     std::erase_if(imported.chats, [](const ExportedChat& chat) { return chat.messages.empty(); });
     if (imported.chats.empty())
-        imported.problem =
-            tr("There is no conversation in this file. Vitrine reads what it exported itself, and lists of "
-               "messages with \"role\" and \"content\".");
+        imported.problem = Words::tr(
+            "There is no conversation in this file. Vitrine reads what it exported itself, and lists of "
+            "messages with \"role\" and \"content\".");
     return imported;
 }
 

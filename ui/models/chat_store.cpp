@@ -20,7 +20,9 @@
 namespace vitrine::ui {
 namespace {
 
-QString tr(const char* text) { return QCoreApplication::translate("ChatStore", text); }
+struct Words {
+    Q_DECLARE_TR_FUNCTIONS(ChatStore)
+};
 
 // 2: messages.extra
 constexpr int schema_version = 2;
@@ -180,8 +182,9 @@ bool ChatStore::set_aside() {
     for (const char* tail : {"-wal", "-shm"})
         if (QFileInfo::exists(path() + QLatin1String(tail)))
             QFile::rename(path() + QLatin1String(tail), target + QLatin1String(tail));
-    notice_ = tr("The file with your chats is damaged (%1). It was kept as %2, and a new one was begun.")
-                  .arg(last_error_, QDir::toNativeSeparators(target));
+    notice_ =
+        Words::tr("The file with your chats is damaged (%1). It was kept as %2, and a new one was begun.")
+            .arg(last_error_, QDir::toNativeSeparators(target));
     return true;
 }
 
@@ -209,13 +212,15 @@ void ChatStore::open() {
     if (damaged_ && set_aside() && open_file(false)) return;
     if (!damaged_ && QFileInfo::exists(path()) && open_file(true)) {
         mode_ = Mode::ReadOnly;
-        notice_ = tr("%1 cannot be written (%2). You can read your chats; what you write now stays in "
-                     "memory and is lost when the window closes.")
+        notice_ = Words::tr(
+                      "%1 cannot be written (%2). You can read your chats; what you write now stays in "
+                      "memory and is lost when the window closes.")
                       .arg(QDir::toNativeSeparators(path()), first_error);
         return;
     }
     notice_ =
-        tr("Chats cannot be saved in %1 (%2). They go on in memory and are lost when the window closes.")
+        Words::tr(
+            "Chats cannot be saved in %1 (%2). They go on in memory and are lost when the window closes.")
             .arg(QDir::toNativeSeparators(folder_), first_error);
     open_memory();
 }

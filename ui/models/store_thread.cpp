@@ -74,7 +74,8 @@ class StoreThread::Side : public QObject {
             it = messages_.erase(it);
         }
         if (retry_) retry_->stop();
-        if (std::exchange(told_, false)) emit front_->notice(tr("Chats are saved again; nothing was lost."));
+        if (std::exchange(told_, false))
+            emit front_->notice(StoreThread::tr("Chats are saved again; nothing was lost."));
     }
 
   private:
@@ -83,8 +84,9 @@ class StoreThread::Side : public QObject {
         if (retry_ && !retry_->isActive()) retry_->start(retry_ms);
         if (std::exchange(told_, true)) return;
         emit front_->notice(
-            tr("Your chats cannot be saved at the moment (%1). They go on in memory; saving is tried again "
-               "every few seconds.")
+            StoreThread::tr(
+                "Your chats cannot be saved at the moment (%1). They go on in memory; saving is tried again "
+                "every few seconds.")
                 .arg(store_.last_error()));
     }
 

@@ -11,7 +11,9 @@
 namespace vitrine::ui {
 namespace {
 
-QString tr(const char* text) { return QCoreApplication::translate("AppSettings", text); }
+struct Words {
+    Q_DECLARE_TR_FUNCTIONS(AppSettings)
+};
 
 // QSettings reads nearly anything; bytes that no text file has are the sign that this is none.
 bool is_text(const QString& path) {
@@ -32,11 +34,13 @@ AppSettings::AppSettings(const QString& folder) {
         const QString kept = path + QStringLiteral(".damaged-") +
                              QDateTime::currentDateTimeUtc().toString(QStringLiteral("yyyyMMdd-HHmmss"));
         if (QFile::rename(path, kept)) {
-            notices_ << tr("The settings file was damaged. It was kept as %1; the settings begin anew.")
+            notices_ << Words::tr(
+                            "The settings file was damaged. It was kept as %1; the settings begin anew.")
                             .arg(QDir::toNativeSeparators(kept));
         } else {
             notices_
-                << tr("The settings file %1 is damaged and could not be set aside; the settings begin anew.")
+                << Words::tr(
+                       "The settings file %1 is damaged and could not be set aside; the settings begin anew.")
                        .arg(QDir::toNativeSeparators(path));
             QFile::remove(path);
         }
@@ -44,14 +48,15 @@ AppSettings::AppSettings(const QString& folder) {
     }
     if (!file_->isWritable())
         notices_
-            << tr("Settings cannot be saved in %1: it is not writable. They hold until the window closes.")
+            << Words::tr(
+                   "Settings cannot be saved in %1: it is not writable. They hold until the window closes.")
                    .arg(QDir::toNativeSeparators(path));
 }
 
 void AppSettings::complain(const QString& key, const QVariant& value, const QString& used) const {
     if (complained_.contains(key)) return;
     complained_ << key;
-    notices_ << tr("The setting \"%1\" had the value \"%2\", which means nothing; %3 is used.")
+    notices_ << Words::tr("The setting \"%1\" had the value \"%2\", which means nothing; %3 is used.")
                     .arg(key, value.toString().left(40), used);
 }
 
@@ -115,6 +120,70 @@ void AppSettings::set_slow_pace(int per_second) {
     file_->setValue(QStringLiteral("engine/slow_pace"), per_second);
 }
 
+QString AppSettings::device() const {
+    const QVariant value = file_->value(QStringLiteral("engine/device"));
+    const QString name = value.toString();
+    if (name == QLatin1String("auto") || name == QLatin1String("cpu") || name == QLatin1String("cuda"))
+        return name;
+    if (value.isValid()) complain(QStringLiteral("engine/device"), value, QStringLiteral("auto"));
+    return QStringLiteral("auto");
+}
+void AppSettings::set_device(const QString& device) {
+    file_->setValue(QStringLiteral("engine/device"), device);
+}
+
+int AppSettings::context() const { return number(QStringLiteral("engine/context"), 0, 0, 10'000'000); }
+void AppSettings::set_context(int tokens) { file_->setValue(QStringLiteral("engine/context"), tokens); }
+
+int AppSettings::memory_budget_mib() const {
+    return number(QStringLiteral("engine/memory_budget_mib"), 0, 0, 1 << 24);
+}
+void AppSettings::set_memory_budget_mib(int mib) {
+    file_->setValue(QStringLiteral("engine/memory_budget_mib"), mib);
+}
+
+int AppSettings::panel_refresh() const { return number(QStringLiteral("window/panel_refresh"), 20, 1, 60); }
+void AppSettings::set_panel_refresh(int per_second) {
+    file_->setValue(QStringLiteral("window/panel_refresh"), per_second);
+}
+
+QStringList AppSettings::model_folders() const {
+    return file_->value(QStringLiteral("model/folders")).toStringList();
+}
+void AppSettings::set_model_folders(const QStringList& folders) {
+    file_->setValue(QStringLiteral("model/folders"), folders);
+}
+
+bool AppSettings::search_other_programs() const {
+    return number(QStringLiteral("model/other_programs"), 1, 0, 1) == 1;
+}
+void AppSettings::set_search_other_programs(bool search) {
+    file_->setValue(QStringLiteral("model/other_programs"), search ? 1 : 0);
+}
+
+QString AppSettings::language() const {
+    const QVariant value = file_->value(QStringLiteral("window/language"));
+    const QString name = value.toString();
+    if (name.isEmpty() || name == QLatin1String("de") || name == QLatin1String("en")) return name;
+    complain(QStringLiteral("window/language"), value, QStringLiteral("the system's"));
+    return {};
+}
+QString AppSettings::stored_language(const QString& folder) {
+    const QString path = QDir(folder).filePath(QStringLiteral("vitrine.ini"));
+    if (!QFileInfo(path).isFile() || !is_text(path)) return {};
+    const QString name =
+        QSettings(path, QSettings::IniFormat).value(QStringLiteral("window/language")).toString();
+    return name == QLatin1String("de") || name == QLatin1String("en") ? name : QString();
+}
+void AppSettings::set_language(const QString& language) {
+    file_->setValue(QStringLiteral("window/language"), language);
+}
+
+QByteArray AppSettings::presets() const { return file_->value(QStringLiteral("chat/presets")).toByteArray(); }
+void AppSettings::set_presets(const QByteArray& json) {
+    file_->setValue(QStringLiteral("chat/presets"), json);
+}
+
 QString AppSettings::last_model() const { return file_->value(QStringLiteral("model/last")).toString(); }
 void AppSettings::set_last_model(const QString& path) { file_->setValue(QStringLiteral("model/last"), path); }
 
@@ -145,7 +214,7 @@ QString AppSettings::path() const { return file_->fileName(); }
 void AppSettings::sync() {
     file_->sync();
     if (file_->status() == QSettings::AccessError && !std::exchange(write_failure_said_, true))
-        notices_ << tr("Settings could not be saved in %1.").arg(QDir::toNativeSeparators(path()));
+        notices_ << Words::tr("Settings could not be saved in %1.").arg(QDir::toNativeSeparators(path()));
 }
 
 QStringList AppSettings::take_notices() { return std::exchange(notices_, {}); }

@@ -33,6 +33,26 @@ class AppSettings {
     void set_block_size(int tokens);
     int slow_pace() const;  // iterations a second when the engine runs slowly, 1 to 20
     void set_slow_pace(int per_second);
+    QString device() const;  // "auto", "cpu", "cuda"
+    void set_device(const QString& device);
+    int context() const;  // tokens; 0: as much as the model was trained for
+    void set_context(int tokens);
+    int memory_budget_mib() const;  // for weights, KV pool and workspace; 0: what is free
+    void set_memory_budget_mib(int mib);
+    int panel_refresh() const;  // a second, 1 to 60
+    void set_panel_refresh(int per_second);
+    // Folders with models beside Vitrine's own. One that is not there is kept: it may be on a disk that is
+    // off-line.
+    QStringList model_folders() const;
+    void set_model_folders(const QStringList& folders);
+    bool search_other_programs() const;  // LM Studio, GPT4All, Jan, Hugging Face
+    void set_search_other_programs(bool search);
+    QString language() const;  // "de", "en"; empty: as the system
+    void set_language(const QString& language);
+    // The same before there is a window: only looks.
+    static QString stored_language(const QString& folder);
+    QByteArray presets() const;  // as presets_to_json() writes them
+    void set_presets(const QByteArray& json);
     QString last_model() const;
     void set_last_model(const QString& path);
     qint64 last_chat() const;

@@ -69,6 +69,7 @@ QCheckBox, QRadioButton { spacing: 8px; background: transparent; }
 QCheckBox:disabled, QRadioButton:disabled { color: @third; }
 QCheckBox::indicator { width: 14px; height: 14px; border: 1px solid @third; border-radius: 4px; background: @surface; }
 QCheckBox::indicator:checked { background: @accent; border-color: @accent; image: url(:/vitrine/theme/icons/check-@mode.svg); }
+QCheckBox::indicator:indeterminate { background: @third; border-color: @third; }
 QCheckBox::indicator:hover, QCheckBox::indicator:focus { border-color: @accent; }
 QRadioButton::indicator { width: 14px; height: 14px; border: 1px solid @third; border-radius: 8px; background: @surface; }
 QRadioButton::indicator:checked { width: 6px; height: 6px; border: 5px solid @accent; border-radius: 8px; }

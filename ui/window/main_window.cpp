@@ -51,6 +51,7 @@ MainWindow::MainWindow(const Options& options, const QString& folder, std::uniqu
         if (!settings_.geometry().isEmpty()) restoreGeometry(settings_.geometry());
         if (!settings_.layout().isEmpty()) restoreState(settings_.layout(), PanelDocks::layout_version);
     }
+    if (!options_.scripted()) keep_on_screen();
     if (options_.size.isValid()) resize(options_.size);
     if (options_.scripted() || settings_.layout().isEmpty()) panels_->fit(width(), settings_.list_width());
     start_chat();
@@ -149,21 +150,7 @@ void MainWindow::connect_parts() {
     connect(view, &ChatView::sibling_requested, this, &MainWindow::choose_version);
     connect(view, &ChatView::edit_requested, this, &MainWindow::begin_edit);
 
-    connect(page_->settings(), &ChatSettingsCard::changed, this, [this](const ChatSettings& s) {
-        if (ChatModel* chat = controller_.chat(current_)) chat->set_settings(s);
-        page_->composer()->set_settings_summary(ChatSettingsCard::summary(s));
-        count_timer_.start(250);
-    });
-    connect(page_->settings(), &ChatSettingsCard::make_default_requested, this,
-            [this](const ChatSettings& s) {
-                settings_.set_chat_defaults(s.to_json());
-                controller_.set_defaults(s);
-                page_->notices()->show_notice({Notice::Info,
-                                               tr("New chats begin with these settings."),
-                                               {},
-                                               QStringLiteral("defaults"),
-                                               4000});
-            });
+    connect_settings();
 
     connect(&controller_, &ChatController::chats_ready, this, [this] {
         chats_ready_ = true;

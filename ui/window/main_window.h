@@ -22,7 +22,11 @@ namespace vitrine::ui {
 
 class ChatList;
 class ChatPage;
+class ModelPicker;
+class SettingsDialog;
 class StatusStrip;
+struct Handover;
+class TemplateDialog;
 class TopBar;
 
 class MainWindow : public QMainWindow {
@@ -50,6 +54,12 @@ class MainWindow : public QMainWindow {
     void show_chat(qint64 id);
     qint64 start_chat();
     void set_theme(ThemeChoice choice);
+    SettingsDialog* show_settings();
+    ModelPicker* show_picker();
+    TemplateDialog* show_template();  // null: no model is open
+    void save_preset(const QString& name, const ChatSettings& settings);
+    // What a second start of the program was asked for.
+    void take_over(const Handover& handover);
     // Without a dialog; what happened is said in the chat.
     void write_export(qint64 chat, const QString& path, bool markdown);
     void import_file(const QString& path);
@@ -94,6 +104,9 @@ class MainWindow : public QMainWindow {
     void connect_files();
     void export_chat(qint64 id, bool markdown);
     void import_chats();
+    // main_window_settings.cpp
+    void connect_settings();
+    void keep_on_screen();
     // main_window_actions.cpp
     void build_actions();
     QAction* add_action(QMenu* menu, const QString& text, const QKeySequence& keys,

@@ -27,6 +27,7 @@
 #include "ui/chat/composer.h"
 #include "ui/panels/panel.h"
 #include "ui/settings/theme.h"
+#include "ui/window/about_dialog.h"
 #include "ui/window/main_window.h"
 #include "ui/window/status_strip.h"
 #include "ui/window/step_control.h"
@@ -51,6 +52,7 @@ void MainWindow::build_actions() {
         start_chat();
         page_->composer()->focus();
     });
+    add_action(menu, tr("Models…"), QKeySequence(tr("Ctrl+M")), [this] { show_picker(); });
     add_action(menu, tr("Open a model…"), QKeySequence::Open, [this] { choose_file(); });
     add_action(menu, tr("Search chats"), QKeySequence(tr("Ctrl+K")), [this] {
         chat_list_->search()->setFocus();
@@ -64,6 +66,7 @@ void MainWindow::build_actions() {
         page_->show_settings(show);
         if (!show) page_->composer()->focus();
     });
+    add_action(chat, tr("Chat template…"), QKeySequence(tr("Ctrl+T")), [this] { show_template(); });
     add_action(chat, tr("Regenerate the last answer"), QKeySequence(tr("Ctrl+R")), [this] {
         const ChatModel* model = controller_.chat(current_);
         if (model != nullptr && model->rowCount() > 0 &&
@@ -123,7 +126,7 @@ void MainWindow::build_actions() {
         QAction* table = save->addAction(tr("%1 as CSV…").arg(panel->title()), panel, &Card::export_table);
         connect(save, &QMenu::aboutToShow, table, [table, panel] { table->setEnabled(panel->has_table()); });
     }
-    add_action(view, tr("Panels as in the beginning"), {}, [this] {
+    add_action(view, tr("Panels as in the beginning"), QKeySequence(tr("Ctrl+Shift+0")), [this] {
         panels_->reset();
         panels_->fit(width(), settings_.list_width());
     });
@@ -137,6 +140,10 @@ void MainWindow::build_actions() {
         QAction* action = themes->addAction(name, this, [this, choice = choice] { set_theme(choice); });
         action->setCheckable(true);
         action->setChecked(settings_.theme() == choice);
+        action->setShortcut(QKeySequence(QStringLiteral("Ctrl+Alt+%1").arg(static_cast<int>(choice))));
+        action->setProperty("listed", tr("Theme: %1").arg(name));  // under F1, where no menu stands around it
+        addAction(action);
+        listed_.push_back(action);
         group->addAction(action);
     }
     add_action(view, tr("Larger text"), QKeySequence::ZoomIn, [this] { zoom_text(1.1); });
@@ -153,10 +160,11 @@ void MainWindow::build_actions() {
     add_action(engine, tr("Slowly, and slower"), QKeySequence(tr("Ctrl+F9")), [pace] { pace(-1); });
 
     menu->addSeparator();
-    add_action(menu, tr("Open the data folder"), {},
+    add_action(menu, tr("Settings…"), QKeySequence(tr("Ctrl+Alt+S")), [this] { show_settings(); });
+    add_action(menu, tr("Open the data folder"), QKeySequence(tr("Ctrl+Alt+D")),
                [this] { QDesktopServices::openUrl(QUrl::fromLocalFile(folder_)); });
     add_action(menu, tr("Keyboard shortcuts"), QKeySequence(Qt::Key_F1), [this] { show_shortcuts(); });
-    add_action(menu, tr("About Vitrine"), {}, [this] { show_about(); });
+    add_action(menu, tr("About Vitrine"), QKeySequence(tr("Shift+F1")), [this] { show_about(); });
     menu->addSeparator();
     add_action(menu, tr("Quit"), QKeySequence::Quit, [this] { close(); });
     top_bar_->menu_button()->setMenu(menu);
@@ -211,9 +219,13 @@ void MainWindow::show_shortcuts() {
     grid->setHorizontalSpacing(32);
     grid->setVerticalSpacing(6);
     std::vector<std::pair<QString, QString>> rows = {{tr("Send"), tr("Enter")},
-                                                     {tr("New line"), tr("Shift+Enter")}};
-    for (const QAction* action : listed_)
-        rows.emplace_back(action->text().remove(u'…'), action->shortcut().toString(QKeySequence::NativeText));
+                                                     {tr("New line"), tr("Shift+Enter")},
+                                                     {tr("Earlier messages"), tr("Up, Down")}};
+    for (const QAction* action : listed_) {
+        const QString named = action->property("listed").toString();
+        rows.emplace_back(named.isEmpty() ? action->text().remove(u'…') : named,
+                          action->shortcut().toString(QKeySequence::NativeText));
+    }
     const int half = (static_cast<int>(rows.size()) + 1) / 2;
     for (int i = 0; i < static_cast<int>(rows.size()); ++i) {
         const auto& [what, keys] = rows[static_cast<std::size_t>(i)];
@@ -232,29 +244,14 @@ void MainWindow::show_shortcuts() {
 }
 
 void MainWindow::show_about() {
-    QMessageBox box(this);
-    box.setWindowTitle(tr("About Vitrine"));
-    box.setTextFormat(Qt::PlainText);
-    box.setText(tr("Vitrine %1").arg(QStringLiteral(VITRINE_VERSION)));
-    const QString diagnostics =
-        tr("Vitrine %1, Qt %2\nModel: %3\nDevice: %4\nData: %5")
-            .arg(QStringLiteral(VITRINE_VERSION), QString::fromLatin1(qVersion()),
-                 model_.valid() ? model_.name + u' ' + model_.format : tr("none"),
-                 !model_.valid()                ? tr("none")
-                 : model_.device_note.isEmpty() ? model_.device
-                                                : model_.device + u' ' + model_.device_note,
-                 QDir::toNativeSeparators(folder_));
-    box.setInformativeText(tr("Chat with a local language model and see the engine that answers. Nothing "
-                              "leaves this computer.\n\n"
-                              "Apache License 2.0. Uses Qt (LGPL 3), Google Highway (Apache 2.0), PCRE2 "
-                              "(BSD), ICU (Unicode), nlohmann-json (MIT), "
-                              "CLI11 (BSD), xxHash (BSD), SQLite (public domain).\n\n"
-                              "Chats and settings lie in %1. Delete that folder to remove them.")
-                               .arg(QDir::toNativeSeparators(folder_)));
-    const QPushButton* copy = box.addButton(tr("Copy diagnostics"), QMessageBox::ActionRole);
-    box.addButton(QMessageBox::Close);
-    box.exec();
-    if (box.clickedButton() == copy) QApplication::clipboard()->setText(diagnostics);
+    AboutFacts facts;
+    facts.version = QStringLiteral(VITRINE_VERSION);
+    facts.folder = folder_;
+    if (model_.valid()) {
+        facts.model = model_.name + u' ' + model_.format;
+        facts.device = (model_.device + u' ' + model_.device_note).trimmed();
+    }
+    AboutDialog(facts, this).exec();
 }
 
 }  // namespace vitrine::ui

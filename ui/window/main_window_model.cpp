@@ -5,10 +5,12 @@
 #include <QMenu>
 
 #include "ui/chat/chat_page.h"
+#include "ui/chat/chat_settings_card.h"
 #include "ui/chat/chat_view.h"
 #include "ui/chat/composer.h"
 #include "ui/chat/notice_bar.h"
 #include "ui/models/figures.h"
+#include "ui/settings/log_file.h"
 #include "ui/window/chip.h"
 #include "ui/window/main_window.h"
 #include "ui/window/model_finder.h"
@@ -26,6 +28,9 @@ LoadSpec MainWindow::spec_for(const QString& path) const {
                             : dtype == QLatin1String("BF16") ? DType::BF16
                                                              : DType::F16;
     spec.options.block_size = settings_.block_size();
+    spec.options.context = settings_.context();
+    spec.options.memory_budget = static_cast<std::uint64_t>(settings_.memory_budget_mib()) << 20U;
+    spec.device = settings_.device().toStdString();
     return spec;
 }
 
@@ -79,6 +84,9 @@ void MainWindow::on_loaded(const ModelInfo& loaded) {
     throughput_.clear();
     read_gb_s_ = 0;
     controller_.set_model(info);
+    page_->settings()->set_template(info.template_switches,
+                                    info.has_template || !info.template_source.isEmpty());
+    log_line(QStringLiteral("opened %1, %2, %3").arg(info.architecture, info.format, info.device));
     // The built-in model is where to go when there is nothing else; it is never "the one used last".
     if (!options_.scripted() && !is_embedded_model(info.path)) settings_.set_last_model(info.path);
     panels_->set_model(info);
@@ -114,6 +122,7 @@ void MainWindow::on_load_failed(const QString& path, const Error& error, bool ke
     update_empty_text();
     update_composer();
     if (error.kind == ErrorKind::Cancelled) return;
+    log_line(QStringLiteral("a model was not opened: %1").arg(QString::fromStdString(error.message)));
     Notice notice{Notice::Bad, {}, {}, QStringLiteral("load"), 0};
     notice.text =
         tr("%1 was not opened: %2").arg(QFileInfo(path).fileName(), QString::fromStdString(error.message));
@@ -169,6 +178,8 @@ void MainWindow::fill_model_menu() {
     if (const QString embedded = embedded_model_path(); !embedded.isEmpty())
         add(tr("Small built-in model (16 M)"), embedded);
     model_menu_->addSeparator();
+    model_menu_->addAction(tr("All models…"), this, &MainWindow::show_picker)
+        ->setShortcut(QKeySequence(tr("Ctrl+M")));
     model_menu_->addAction(tr("Open a GGUF file…"), this, &MainWindow::choose_file)
         ->setShortcut(QKeySequence::Open);
     model_menu_->addAction(tr("Open a Hugging Face folder…"), this, &MainWindow::choose_folder);

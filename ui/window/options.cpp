@@ -14,7 +14,9 @@
 namespace vitrine::ui {
 namespace {
 
-QString tr(const char* text) { return QCoreApplication::translate("Options", text); }
+struct Words {
+    Q_DECLARE_TR_FUNCTIONS(Options)
+};
 
 ParsedOptions fail(const QString& message) {
     ParsedOptions parsed;
@@ -62,38 +64,44 @@ bool x_server_answers(const QByteArray& display) {
 ParsedOptions parse_options(const QStringList& arguments) {
     QCommandLineParser parser;
     parser.setApplicationDescription(
-        tr("Vitrine: chat with a local language model and see the engine that answers.\n"
-           "The window. For the terminal there is vitrine-cli."));
-    const QCommandLineOption help({"h", "help"}, tr("This text."));
-    const QCommandLineOption version({"v", "version"}, tr("Version."));
-    const QCommandLineOption model("model",
-                                   tr("Model to open (a .gguf file). Without it: the one used last, else the "
-                                      "default model, else the small built-in one."),
-                                   tr("PATH"));
-    const QCommandLineOption new_chat("new-chat",
-                                      tr("Begins a chat with this message. May be given several times; each "
-                                         "one begins when the one before has begun to answer."),
-                                      tr("TEXT"));
+        Words::tr("Vitrine: chat with a local language model and see the engine that answers.\n"
+                  "The window. For the terminal there is vitrine-cli."));
+    const QCommandLineOption help({"h", "help"}, Words::tr("This text."));
+    const QCommandLineOption version({"v", "version"}, Words::tr("Version."));
+    const QCommandLineOption model(
+        "model",
+        Words::tr("Model to open (a .gguf file). Without it: the one used last, else the "
+                  "default model, else the small built-in one."),
+        Words::tr("PATH"));
+    const QCommandLineOption new_chat(
+        "new-chat",
+        Words::tr("Begins a chat with this message. May be given several times; each "
+                  "one begins when the one before has begun to answer."),
+        Words::tr("TEXT"));
     const QCommandLineOption screenshot(
         "screenshot",
-        tr("Waits for the end of the answers, writes the window as PNG, ends. Needs no display; uses a data "
-           "folder of its own unless one is given."),
-        tr("FILE"));
-    const QCommandLineOption size("size", tr("Size of the window, for example 1400x900."), tr("WxH"));
-    const QCommandLineOption light("light", tr("Light theme, whatever the settings say."));
-    const QCommandLineOption dark("dark", tr("Dark theme, whatever the settings say."));
-    const QCommandLineOption portable("portable",
-                                      tr("Chats and settings in the folder \"data\" beside the program."));
-    const QCommandLineOption data("data-dir", tr("Chats and settings in this folder."), tr("DIR"));
-    const QCommandLineOption max_tokens("max-tokens",
-                                        tr("Longest answer of the chats begun with --new-chat."), tr("N"));
-    const QCommandLineOption seed("seed", tr("Seed of the answers of --new-chat."), tr("N"));
+        Words::tr(
+            "Waits for the end of the answers, writes the window as PNG, ends. Needs no display; uses a data "
+            "folder of its own unless one is given."),
+        Words::tr("FILE"));
+    const QCommandLineOption size("size", Words::tr("Size of the window, for example 1400x900."),
+                                  Words::tr("WxH"));
+    const QCommandLineOption light("light", Words::tr("Light theme, whatever the settings say."));
+    const QCommandLineOption dark("dark", Words::tr("Dark theme, whatever the settings say."));
+    const QCommandLineOption portable(
+        "portable", Words::tr("Chats and settings in the folder \"data\" beside the program."));
+    const QCommandLineOption data("data-dir", Words::tr("Chats and settings in this folder."),
+                                  Words::tr("DIR"));
+    const QCommandLineOption max_tokens(
+        "max-tokens", Words::tr("Longest answer of the chats begun with --new-chat."), Words::tr("N"));
+    const QCommandLineOption seed("seed", Words::tr("Seed of the answers of --new-chat."), Words::tr("N"));
     parser.addOptions(
         {help, version, model, new_chat, screenshot, size, light, dark, portable, data, max_tokens, seed});
-    parser.addPositionalArgument(tr("FILE"), tr("Model to open, as --model."), tr("[FILE]"));
+    parser.addPositionalArgument(Words::tr("FILE"), Words::tr("Model to open, as --model."),
+                                 Words::tr("[FILE]"));
 
     ParsedOptions parsed;
-    if (!parser.parse(arguments)) return fail(parser.errorText() + u' ' + tr("See --help."));
+    if (!parser.parse(arguments)) return fail(parser.errorText() + u' ' + Words::tr("See --help."));
     if (parser.isSet(help)) {
         parsed.exit_code = 0;
         parsed.message = parser.helpText();
@@ -108,36 +116,36 @@ ParsedOptions parse_options(const QStringList& arguments) {
     o.model = parser.value(model);
     const QStringList rest = parser.positionalArguments();
     if (rest.size() > 1 || (!rest.isEmpty() && !o.model.isEmpty()))
-        return fail(tr("One model at a time: %1 is too many.").arg(rest.back()));
+        return fail(Words::tr("One model at a time: %1 is too many.").arg(rest.back()));
     if (!rest.isEmpty()) o.model = rest.front();
     if (!o.model.isEmpty()) o.model = QFileInfo(o.model).absoluteFilePath();
     o.new_chats = parser.values(new_chat);
     o.screenshot = parser.value(screenshot);
     if (parser.isSet(screenshot) && o.screenshot.isEmpty())
-        return fail(tr("--screenshot needs the name of a file."));
+        return fail(Words::tr("--screenshot needs the name of a file."));
     if (parser.isSet(size)) {
         const auto wanted = size_from(parser.value(size));
         if (!wanted)
-            return fail(
-                tr("--size %1: WIDTHxHEIGHT from 400x300 to 8000x8000 is wanted.").arg(parser.value(size)));
+            return fail(Words::tr("--size %1: WIDTHxHEIGHT from 400x300 to 8000x8000 is wanted.")
+                            .arg(parser.value(size)));
         o.size = *wanted;
     }
-    if (parser.isSet(light) && parser.isSet(dark)) return fail(tr("--light or --dark, not both."));
+    if (parser.isSet(light) && parser.isSet(dark)) return fail(Words::tr("--light or --dark, not both."));
     if (parser.isSet(light)) o.dark = false;
     if (parser.isSet(dark)) o.dark = true;
     if (parser.isSet(portable))
         o.data_folder = QDir(QCoreApplication::applicationDirPath()).filePath(QStringLiteral("data"));
     if (parser.isSet(data)) {
-        if (parser.value(data).isEmpty()) return fail(tr("--data-dir needs a folder."));
+        if (parser.value(data).isEmpty()) return fail(Words::tr("--data-dir needs a folder."));
         o.data_folder = QFileInfo(parser.value(data)).absoluteFilePath();
     }
     bool ok = true;
     if (parser.isSet(max_tokens)) o.max_tokens = parser.value(max_tokens).toInt(&ok);
     if (!ok || o.max_tokens < 0)
-        return fail(tr("--max-tokens %1: a number is wanted.").arg(parser.value(max_tokens)));
+        return fail(Words::tr("--max-tokens %1: a number is wanted.").arg(parser.value(max_tokens)));
     if (parser.isSet(seed)) {
         o.seed = parser.value(seed).toULongLong(&ok);
-        if (!ok) return fail(tr("--seed %1: a number is wanted.").arg(parser.value(seed)));
+        if (!ok) return fail(Words::tr("--seed %1: a number is wanted.").arg(parser.value(seed)));
     }
     return parsed;
 }
@@ -159,8 +167,9 @@ PlatformChoice choose_platform(bool scripted) {
         } else {
             choice.problem =
                 display.isEmpty()
-                    ? tr("There is no display to open a window on. In a terminal, use: vitrine-cli chat")
-                    : tr("The display %1 does not answer. In a terminal, use: vitrine-cli chat")
+                    ? Words::tr(
+                          "There is no display to open a window on. In a terminal, use: vitrine-cli chat")
+                    : Words::tr("The display %1 does not answer. In a terminal, use: vitrine-cli chat")
                           .arg(QString::fromLocal8Bit(display));
         }
         return choice;
