@@ -66,7 +66,7 @@ struct Request {
     std::vector<std::string> stop;  // stop strings
     bool ignore_eog = false;
     std::int32_t priority = 0;    // higher first
-    std::int32_t candidates = 0;  // how many candidates to report with each token
+    std::int32_t candidates = 0;  // how many candidates to report with each token; 0 costs nothing
     // Rows of the output matrix that are tokens. 0: as many as the tokenizer has; rows beyond, where a matrix
     // is padded, can never be drawn. Ids without a text are only good for a caller that wants ids.
     std::int32_t vocabulary = 0;
@@ -105,13 +105,17 @@ struct TokenEvent {
     RequestId request;
     std::int32_t answer = 0;  // 0 to Request::n − 1
     TokenId id;
-    std::int32_t index = 0;  // 0: first generated token
-    std::string text;        // whole characters that may be shown now; often empty
-    double interval = 0;     // seconds since the previous token; TTFT for the first
-    float log_probability = 0;
-    std::int32_t rank = 0;
-    std::vector<Candidate> candidates;
+    std::int32_t index = 0;     // 0: first generated token
+    std::string text;           // whole characters that may be shown now; often empty
+    double interval = 0;        // seconds since the previous token; TTFT for the first
+    std::int32_t position = 0;  // in the sequence: its keys and values lie in block position / block size
     TokenOrigin origin = TokenOrigin::Sampled;
+    float log_probability = 0;  // the model's own, before the sampler's settings
+    std::int32_t rank = 0;
+    std::vector<Candidate> candidates;  // of the model, where asked for
+    // What it was drawn from, where asked for and known (see Sampled).
+    std::vector<ProcessedCandidate> processed;
+    float probability = -1;
 };
 
 // Once for each answer.

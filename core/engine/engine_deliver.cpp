@@ -213,8 +213,11 @@ void Engine::Impl::deliver_token(Live& l, Result<Sampled> sampled, EngineListene
     event.interval = interval;
     event.log_probability = sampled->log_probability;
     event.rank = sampled->rank;
+    event.position = l.sequence.length() - 1;
     event.candidates = std::move(sampled->candidates);
     event.origin = origin;
+    event.processed = std::move(sampled->processed);
+    event.probability = sampled->probability;
     // Control tokens steer; they are not part of what is read.
     if (!ended && sampled->id.value < tokenizer.size() && !tokenizer.is_control(sampled->id))
         event.text = l.stops.push(l.utf8.push(tokenizer.bytes(sampled->id)));

@@ -33,7 +33,7 @@ Result<Sampled> drawn(const SampleOutcome& outcome, std::size_t draw, const Live
     if (outcome.state == SampleState::NotFinite)
         return not_finite_logits(static_cast<std::uint64_t>(l.stats.generated_tokens));
     const DrawnToken& token = outcome.drawn[draw];
-    Sampled sampled{TokenId{token.token}, token.log_probability, token.rank, {}};
+    Sampled sampled{TokenId{token.token}, token.log_probability, token.rank, {}, {}};
     sampled.candidates.reserve(outcome.candidates.size());
     for (const TokenChance& c : outcome.candidates)
         sampled.candidates.push_back({TokenId{c.token}, c.log_probability});

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <string>
 
 #include "core/sample/softmax.h"
@@ -140,6 +139,18 @@ void Sampler::temper(float maximum, float temperature) {
         l = static_cast<float>(std::max((static_cast<double>(l) - static_cast<double>(maximum)) / t, -1e30));
 }
 
+// work_ holds what temper() made of a row that nothing is filtered from.
+void Sampler::tell_processed(Sampled& out, std::size_t most) {
+    const double total = sum_of_exponentials(work_, 0.0F);
+    const auto probability = [&](std::int32_t id) {
+        return static_cast<float>(std::exp(static_cast<double>(work_[static_cast<std::size_t>(id)])) / total);
+    };
+    out.probability = probability(out.id.value);
+    greatest(work_, most, order_);
+    for (const std::int32_t id : order_)
+        if (const float chance = probability(id); chance > 0) out.processed.push_back({TokenId{id}, chance});
+}
+
 Result<std::vector<std::pair<TokenId, double>>> Sampler::distribution(std::span<const float> logits,
                                                                       std::int32_t vocab,
                                                                       std::span<const TokenId> history,
@@ -209,7 +220,9 @@ Result<Sampled> Sampler::sample(std::span<const float> logits, std::int32_t voca
     logits = logits.first(std::min(logits.size(), static_cast<std::size_t>(std::max(vocab, 0))));
     const RowMaximum top = row_maximum(logits);
     if (!top.finite || top.value == minus_infinity) return not_finite_logits(index);
-    TokenId id;
+    const auto most = static_cast<std::size_t>(std::max(candidates, 0));
+    Sampled told;  // of what it is drawn from
+    TokenId& id = told.id;
     if (p.greedy() && !alters_logits(p)) {
         id = TokenId{top.index};
     } else if (p.greedy()) {
@@ -226,20 +239,34 @@ Result<Sampled> Sampler::sample(std::span<const float> logits, std::int32_t voca
         if (!altered.finite || altered.value == minus_infinity) return not_finite_logits(index);
         temper(altered.value, p.temperature);
         id = TokenId{draw_by_id(work_, uniform(p.seed, p.stream, index), altered.index)};
+        if (most > 0) tell_processed(told, most);
     } else {
         auto drawn = distribution(logits, vocab, history, p);
         if (!drawn.ok()) return not_finite_logits(index);
         double rest = uniform(p.seed, p.stream, index);
-        id = drawn->back().first;
-        for (const auto& [token, probability] : *drawn) {
-            rest -= probability;
+        auto chosen = drawn->end() - 1;
+        for (auto it = drawn->begin(); it != drawn->end(); ++it) {
+            rest -= it->second;
             if (rest < 0) {
-                id = token;
+                chosen = it;
                 break;
             }
         }
+        id = chosen->first;
+        if (most > 0) {
+            told.probability = static_cast<float>(chosen->second);
+            for (std::size_t i = 0; i < std::min(most, drawn->size()); ++i)
+                told.processed.push_back({(*drawn)[i].first, static_cast<float>((*drawn)[i].second)});
+        }
     }
-    return described(logits, top, id, candidates);
+    if (most > 0 && p.greedy()) {
+        told.probability = 1.0F;
+        told.processed.push_back({id, 1.0F});
+    }
+    Sampled out = described(logits, top, id, candidates);
+    out.processed = std::move(told.processed);
+    out.probability = told.probability;
+    return out;
 }
 
 Result<Sampled> Sampler::describe(std::span<const float> logits, std::int32_t vocab, TokenId id,
@@ -265,17 +292,9 @@ Sampled Sampler::described(std::span<const float> logits, const RowMaximum& top,
     out.rank = chosen == top.value ? 1 : 1 + count_above(logits, chosen);
 
     if (candidates > 0) {
-        order_.resize(logits.size());
-        std::iota(order_.begin(), order_.end(), 0);
-        const std::size_t n = std::min(order_.size(), static_cast<std::size_t>(candidates));
-        std::partial_sort(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(n), order_.end(),
-                          [&](std::int32_t a, std::int32_t b) {
-                              const float x = logits[static_cast<std::size_t>(a)];
-                              const float y = logits[static_cast<std::size_t>(b)];
-                              return x != y ? x > y : a < b;
-                          });
-        for (std::size_t i = 0; i < n; ++i)
-            out.candidates.push_back({TokenId{order_[i]}, log_probability(order_[i])});
+        greatest(logits, static_cast<std::size_t>(candidates), order_);
+        for (const std::int32_t token : order_)
+            out.candidates.push_back({TokenId{token}, log_probability(token)});
     }
     return out;
 }

@@ -20,11 +20,21 @@ struct Candidate {
     float log_probability = 0.0F;  // the model's own, before the sampler's settings
 };
 
+// Of the processed distribution: after bias, penalties, temperature and filters.
+struct ProcessedCandidate {
+    TokenId id;
+    float probability = 0.0F;
+};
+
 struct Sampled {
     TokenId id;
     float log_probability = 0.0F;       // of the chosen token, before the sampler's settings
     std::int32_t rank = 0;              // 1: the most probable
     std::vector<Candidate> candidates;  // the most probable ones, as many as were asked for
+    // The most probable of what the token was drawn from, at most as many as were asked for; empty where it
+    // is not known (the device drew).
+    std::vector<ProcessedCandidate> processed;
+    float probability = -1.0F;  // of the chosen token in it; −1: not known or not asked for
 };
 
 class Sampler {
@@ -55,6 +65,7 @@ class Sampler {
     Sampled described(std::span<const float> logits, const RowMaximum& top, TokenId id,
                       std::int32_t candidates);
     void temper(float maximum, float temperature);
+    void tell_processed(Sampled& out, std::size_t most);
     std::vector<float> work_;
     std::vector<std::int32_t> order_;
 };

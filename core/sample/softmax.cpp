@@ -1,10 +1,12 @@
 #include "core/sample/softmax.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <numeric>
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
@@ -88,6 +90,40 @@ VITRINE_CLONES std::int32_t count_above(std::span<const float> row, float value)
     std::int32_t count = 0;
     for (const float v : row) count += static_cast<std::int32_t>(v > value);
     return count;
+}
+
+void greatest(std::span<const float> row, std::size_t n, std::vector<std::int32_t>& out) {
+    n = std::min(n, row.size());
+    const auto before = [&](std::int32_t a, std::int32_t b) {
+        const float x = row[static_cast<std::size_t>(a)];
+        const float y = row[static_cast<std::size_t>(b)];
+        return x != y ? x > y : a < b;
+    };
+    constexpr std::size_t few = 64;
+    if (n > few) {
+        out.resize(row.size());
+        std::iota(out.begin(), out.end(), 0);
+        std::partial_sort(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(n), out.end(), before);
+        out.resize(n);
+        return;
+    }
+    out.resize(n);
+    if (n == 0) return;
+    std::iota(out.begin(), out.end(), 0);
+    std::sort(out.begin(), out.end(), before);
+    // Groups without anything above the least of them are passed over at the speed of memory.
+    constexpr std::size_t group = 512;
+    for (std::size_t begin = n; begin < row.size(); begin += group) {
+        const std::size_t end = std::min(row.size(), begin + group);
+        const float least = row[static_cast<std::size_t>(out.back())];
+        if (count_above(row.subspan(begin, end - begin), least) == 0) continue;
+        for (std::size_t i = begin; i < end; ++i) {
+            const auto id = static_cast<std::int32_t>(i);
+            if (!before(id, out.back())) continue;
+            out.pop_back();
+            out.insert(std::upper_bound(out.begin(), out.end(), id, before), id);
+        }
+    }
 }
 
 }  // namespace vitrine

@@ -53,8 +53,9 @@ QString all_text(const QString& source, bool plain = false) {
     MessageText text(plain);
     text.append(source);
     QString out;
+    text.set_finished(true);
     for (const Paragraph& p : text.paragraphs())
-        out += (p.continues || out.isEmpty() ? QString() : QStringLiteral("\n")) + p.text;
+        if (p.has_text()) out += (p.continues || out.isEmpty() ? QString() : QStringLiteral("\n")) + p.text;
     return out;
 }
 
@@ -108,9 +109,11 @@ class TestChatView : public QObject {
             MessageText text(false);
             for (qsizetype at = 0; at < source.size(); at += size)
                 text.append(QStringView(source).mid(at, size));
+            text.set_finished(true);
             QString out;
             for (const Paragraph& p : text.paragraphs())
-                out += (p.continues || out.isEmpty() ? QString() : QStringLiteral("\n")) + p.text;
+                if (p.has_text())
+                    out += (p.continues || out.isEmpty() ? QString() : QStringLiteral("\n")) + p.text;
             QCOMPARE(out, whole);
             QCOMPARE(text.source_length(), source.size());
         }
@@ -241,13 +244,14 @@ class TestChatView : public QObject {
         QFETCH(bool, rtl);
         MessageText text(false);
         text.append(source);
-        QCOMPARE(text.paragraphs().size(), std::size_t(1));
-        QCOMPARE(text.paragraphs()[0].rtl, rtl);
+        const std::size_t last = text.paragraphs().size() - 1;
+        const Paragraph& p = text.paragraphs()[last];
+        QCOMPARE(p.rtl, rtl);
         text.set_width(400);
-        text.ensure(0);
-        const QTextLine line = text.paragraphs()[0].layout->lineAt(0);
+        text.ensure(last);
+        const QTextLine line = p.boxes.front().layout->lineAt(0);
         // A right-to-left line ends at the right side.
-        if (rtl) QVERIFY(line.naturalTextRect().right() > 400 - text.paragraphs()[0].indent - 2);
+        if (rtl) QVERIFY(p.boxes.front().x + line.naturalTextRect().right() > 400 - p.indent - 2);
         if (!rtl) QVERIFY(line.naturalTextRect().left() < 2);
     }
 
@@ -263,6 +267,26 @@ class TestChatView : public QObject {
         QTest::newRow("10 000 **a") << QStringLiteral("**a").repeated(10'000);
         QTest::newRow("10 000 backticks") << QString(10'000, u'`');
         QTest::newRow("unclosed fence") << QStringLiteral("```\n") + prose(3000);
+        QTest::newRow("10 000 [") << QString(10'000, u'[');
+        QTest::newRow("10 000 [a](b") << QStringLiteral("[a](b").repeated(10'000);
+        QTest::newRow("10 000 [a](http://b)") << QStringLiteral("[a](http://b)").repeated(10'000);
+        QTest::newRow("10 000 _a") << QStringLiteral("_a ").repeated(10'000);
+        QTest::newRow("runs of ticks of every length") << [] {
+            QString s;
+            for (int i = 1; i < 140; ++i) s += QString(i, u'`') + u'a';
+            return s;
+        }();
+        QTest::newRow("lines of marks")
+            << QStringLiteral("***a** [b](http://c) `d` ~~e~~ <f>\n").repeated(4'000);
+        QTest::newRow("2 000 rows") << QStringLiteral("| a | b |\n|---|---|\n") +
+                                           QStringLiteral("| cell | another one |\n").repeated(2'000);
+        QTest::newRow("10 000 list levels") << [] {
+            QString s;
+            for (int i = 0; i < 1'000; ++i) s += QString(2 * i, u' ') + QStringLiteral("- x\n");
+            return s;
+        }();
+        QTest::newRow("1 000 fences") << QStringLiteral("```\n").repeated(1'000);
+        QTest::newRow("thinking in thinking") << QStringLiteral("<think>a</think>\n").repeated(2'000);
         QTest::newRow("table of 2 000 columns") << QStringLiteral("| a ").repeated(2000) +
                                                        QStringLiteral("|\n") +
                                                        QStringLiteral("|---").repeated(2000);
@@ -321,7 +345,9 @@ class TestChatView : public QObject {
         QTest::newRow("multiplication") << "2 * 3 * 4"
                                         << "2 * 3 * 4" << 0;
         QTest::newRow("inside a word") << "a*b*c"
-                                       << "a*b*c" << 0;
+                                       << "abc" << 1;
+        QTest::newRow("underscores inside a word") << "a_b_c"
+                                                   << "a_b_c" << 0;
         QTest::newRow("empty bold") << "****"
                                     << "****" << 0;
         QTest::newRow("none") << "plain"
@@ -331,11 +357,11 @@ class TestChatView : public QObject {
         QFETCH(QString, source);
         QFETCH(QString, shown);
         QFETCH(int, spans);
-        QString text = source;
-        const auto found = read_inline(text);
-        QCOMPARE(text, shown);
-        QCOMPARE(static_cast<int>(found.size()), spans);
-        for (const Span& s : found) QVERIFY(s.begin >= 0 && s.begin + s.length <= text.size());
+        InlineText found;
+        read_inline(source, 0, false, false, found);
+        QCOMPARE(found.text, shown);
+        QCOMPARE(static_cast<int>(found.spans.size()), spans);
+        for (const Span& s : found.spans) QVERIFY(s.begin >= 0 && s.begin + s.length <= found.text.size());
     }
 
     void the_model_changes_under_the_view() {

@@ -22,6 +22,11 @@ class Backend {
     // Renders, tokenizes, leaves out what does not fit where that is wished, and submits.
     virtual Result<Submitted> submit(const ChatRequest& request,
                                      std::shared_ptr<std::atomic<bool>> cancel) = 0;
+    // The prompt of the request submitted last; null where nobody needs to know.
+    virtual std::shared_ptr<const PromptText> prompt_text() const { return nullptr; }
+    // The bytes of a token of the loaded model.
+    virtual std::string token_text(std::int32_t /*id*/) const { return {}; }
+    virtual bool is_control(std::int32_t /*id*/) const { return false; }
     virtual Result<CountAnswer> count(const CountQuestion& question, const std::atomic<bool>* cancel) = 0;
 
     virtual Result<PreviewAnswer> preview(const PreviewQuestion& question,

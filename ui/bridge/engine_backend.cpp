@@ -125,9 +125,21 @@ class EngineBackend : public Backend {
         out.prompt = std::move(fitted.ids);
         out.sampling = request.sampling;
         out.session = request.session;
+        out.candidates = request.candidates;
+        remember_prompt(out.prompt);
         out.cancel = std::move(cancel);
         VITRINE_TRY(const RequestId id, engine_->submit(std::move(out)));
         return Submitted{id.value, left_out(fitted)};
+    }
+
+    std::shared_ptr<const PromptText> prompt_text() const override { return prompt_; }
+    std::string token_text(std::int32_t id) const override {
+        return model_ ? std::string(model_->tokenizer().bytes(TokenId{id})) : std::string();
+    }
+    bool is_control(std::int32_t id) const override {
+        if (!model_ || id < 0 || id >= model_->tokenizer().size()) return true;
+        return model_->tokenizer().is_control(TokenId{id}) ||
+               model_->tokenizer().is_end_of_generation(TokenId{id});
     }
 
     Result<CountAnswer> count(const CountQuestion& question, const std::atomic<bool>* cancel) override {
@@ -239,6 +251,20 @@ class EngineBackend : public Backend {
     std::string own_source_;
     std::unique_ptr<ChatTemplate> own_template_;
     LoadOptions options_;
+
+    void remember_prompt(const std::vector<TokenId>& ids) {
+        auto prompt = std::make_shared<PromptText>();
+        prompt->vocabulary = model_->tokenizer().size();
+        prompt->block_size = engine_->options().block_size;
+        prompt->ends.reserve(ids.size());
+        for (const TokenId id : ids) {
+            prompt->bytes += model_->tokenizer().bytes(id);
+            prompt->ends.push_back(static_cast<std::int32_t>(prompt->bytes.size()));
+        }
+        prompt_ = std::move(prompt);
+    }
+
+    std::shared_ptr<const PromptText> prompt_;
     std::shared_ptr<Model> model_;
     std::unique_ptr<Engine> engine_;
 };

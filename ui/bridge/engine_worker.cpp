@@ -3,9 +3,22 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <limits>
 #include <utility>
 
 namespace vitrine::ui {
+namespace {
+
+std::int32_t utf16_units(const std::string& utf8) {
+    std::int32_t units = 0;
+    for (const char c : utf8) {
+        const auto byte = static_cast<unsigned char>(c);
+        if ((byte & 0xC0U) != 0x80U) units += byte >= 0xF0U ? 2 : 1;
+    }
+    return units;
+}
+
+}  // namespace
 
 // Hands the engine's events to the outbox, under the tickets that the window knows.
 class EngineWorker::Listener : public EngineListener {
@@ -16,7 +29,10 @@ class EngineWorker::Listener : public EngineListener {
         const auto known = worker_.tickets_.find(event.request.value);
         if (known == worker_.tickets_.end()) return;
         const Ticket ticket = known->second;
-        worker_.put([&](Batch& batch) { Outbox::append_text(batch, ticket, event.text); });
+        AnswerToken detail = describe(event);
+        worker_.put([&](Batch& batch) {
+            Outbox::append_text(batch, ticket, event.text).details.push_back(std::move(detail));
+        });
     }
 
     void on_finish(const FinishEvent& event) override {
@@ -31,7 +47,8 @@ class EngineWorker::Listener : public EngineListener {
         worker_.tickets_.erase(known);
         worker_.put([&](Batch& batch) {
             if (!event.text.empty()) {
-                Outbox::append_text(batch, finished.ticket, event.text);
+                AnswerText& all = Outbox::append_text(batch, finished.ticket, event.text);
+                if (!all.details.empty()) all.details.back().text_units += utf16_units(event.text);
                 for (AnswerText& text : batch.text)
                     if (text.ticket == finished.ticket) --text.tokens;  // held-back text is no further token
             }
@@ -41,6 +58,45 @@ class EngineWorker::Listener : public EngineListener {
     }
 
   private:
+    AnswerToken describe(const TokenEvent& event) const {
+        const Backend& backend = *worker_.backend_;
+        AnswerToken token;
+        token.id = event.id.value;
+        token.index = event.index;
+        token.position = event.position;
+        token.rank = event.rank;
+        token.text_units = utf16_units(event.text);
+        token.log_probability = event.log_probability;
+        token.probability = event.probability;
+        token.seconds = static_cast<float>(event.interval);
+        token.origin = event.origin;
+        token.piece = backend.token_text(token.id);
+        token.candidates.reserve(event.candidates.size());
+        for (const Candidate& c : event.candidates)
+            token.candidates.push_back(
+                {c.id.value, c.log_probability, event.processed.empty() ? -1.0F : 0.0F, {}, false});
+        for (const ProcessedCandidate& p : event.processed) {
+            const auto known = std::find_if(token.candidates.begin(), token.candidates.end(),
+                                            [&p](const TokenCandidate& c) { return c.id == p.id.value; });
+            if (known != token.candidates.end()) {
+                known->probability = p.probability;
+            } else {
+                token.candidates.push_back(
+                    {p.id.value, std::numeric_limits<float>::quiet_NaN(), p.probability, {}, false});
+            }
+        }
+        // More was told than fits: one that may still have a chance is better called unknown than zero.
+        if (event.processed.size() >= event.candidates.size())
+            for (TokenCandidate& c : token.candidates)
+                if (c.probability == 0.0F) c.probability = c.id == token.id ? event.probability : -1.0F;
+        token.control = backend.is_control(token.id);
+        for (TokenCandidate& c : token.candidates) {
+            c.text = backend.token_text(c.id);
+            c.control = backend.is_control(c.id);
+        }
+        return token;
+    }
+
     EngineWorker& worker_;
 };
 
@@ -334,7 +390,10 @@ void EngineWorker::handle_submit(Ticket ticket, ChatRequest& request,
         if (!submitted.ok()) return refuse(ticket, std::move(submitted).error());
         const Submitted made = submitted.value();
         tickets_.emplace(made.request, ticket);
-        put([&](Batch& batch) { batch.started.push_back({ticket, made.request, session, made.left_out}); });
+        auto prompt = backend_->prompt_text();
+        put([&](Batch& batch) {
+            batch.started.push_back({ticket, made.request, session, made.left_out, std::move(prompt)});
+        });
     } catch (const std::exception& failure) {
         refuse(ticket, {ErrorKind::Internal, std::string("The request failed: ") + failure.what()});
     }
@@ -416,10 +475,13 @@ void EngineWorker::deliver() {
     for (const AnswerStarted& s : batch.started) {
         emit answer_started(s.ticket, s.request, s.session);
         if (s.left_out.messages > 0) emit turns_left_out(s.ticket, s.left_out);
+        if (s.prompt) emit answer_prompt(s.ticket, s.prompt);
     }
-    for (const AnswerText& t : batch.text)
+    for (const AnswerText& t : batch.text) {
         emit answer_text(t.ticket, QString::fromUtf8(t.text.data(), static_cast<qsizetype>(t.text.size())),
                          t.tokens);
+        if (!t.details.empty()) emit answer_tokens(t.ticket, t.details);
+    }
     for (const AnswerFinished& f : batch.finished) {
         running_.erase(f.ticket);
         emit answer_finished(f);

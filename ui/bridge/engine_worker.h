@@ -79,7 +79,11 @@ class EngineWorker : public QObject {
     void answer_started(qint64 ticket, qint64 request, qint64 session);
     // After answer_started(): the context was too small for these turns.
     void turns_left_out(qint64 ticket, const vitrine::ui::LeftOutTurns& turns);
+    // After answer_started: what the model reads.
+    void answer_prompt(qint64 ticket, std::shared_ptr<const vitrine::ui::PromptText> prompt);
     void answer_text(qint64 ticket, const QString& text, int tokens);
+    // After the text that they brought.
+    void answer_tokens(qint64 ticket, const std::vector<vitrine::ui::AnswerToken>& tokens);
     void answer_finished(const vitrine::ui::AnswerFinished& finished);
     void records(const std::vector<vitrine::Record>& records);
     void snapshot(std::shared_ptr<const vitrine::KvSnapshot> snapshot);

@@ -4,15 +4,16 @@
 
 namespace vitrine::ui {
 
-void Outbox::append_text(Batch& batch, Ticket ticket, const std::string& text) {
+AnswerText& Outbox::append_text(Batch& batch, Ticket ticket, const std::string& text) {
     const auto known = std::find_if(batch.text.begin(), batch.text.end(),
                                     [ticket](const AnswerText& t) { return t.ticket == ticket; });
     if (known == batch.text.end()) {
-        batch.text.push_back({ticket, text, 1});
-        return;
+        batch.text.push_back({ticket, text, 1, {}});
+        return batch.text.back();
     }
     known->text += text;
     ++known->tokens;
+    return *known;
 }
 
 void Outbox::append_records(Batch& batch, std::vector<Record>& records) {

@@ -60,7 +60,7 @@ class Outbox {
         write(batch_);
         return !std::exchange(filled_, true);
     }
-    static void append_text(Batch& batch, Ticket ticket, const std::string& text);
+    static AnswerText& append_text(Batch& batch, Ticket ticket, const std::string& text);
     Batch take();
 
     static constexpr std::size_t record_limit = 1U << 16;

@@ -46,7 +46,41 @@ struct ChatRequest {
     std::vector<ChatMessage> messages;
     SamplingParams sampling;
     PromptWish wish;
-    std::string answer_so_far;  // the answer goes on where this ends; empty: it begins
+    std::string answer_so_far;    // the answer goes on where this ends; empty: it begins
+    std::int32_t candidates = 8;  // told with each token, so that every token can be looked into; 0: none
+};
+
+// What a token might have been, with its text: the window has no tokenizer.
+struct TokenCandidate {
+    std::int32_t id = 0;
+    float log_probability = 0;  // the model's own; NaN where it is not among the most probable
+    float probability = -1;     // in what was drawn from; −1: not known
+    std::string text;           // bytes, may be a part of a character
+    bool control = false;       // steers or ends; the text is its name
+};
+
+// One token of an answer.
+struct AnswerToken {
+    std::int32_t id = 0;
+    std::int32_t index = 0;
+    std::int32_t position = 0;    // in its sequence
+    std::int32_t rank = 0;        // 1: the most probable
+    std::int32_t text_units = 0;  // how much of the shown text came with it, in UTF-16 units; often 0
+    float log_probability = 0;
+    float probability = -1;  // in what was drawn from; −1: not known
+    float seconds = 0;       // since the token before; since submission for the first
+    TokenOrigin origin = TokenOrigin::Sampled;
+    std::string piece;  // its own bytes, control tokens by their name
+    bool control = false;
+    std::vector<TokenCandidate> candidates;
+};
+
+// The prompt of a request as the model reads it.
+struct PromptText {
+    std::string bytes;
+    std::vector<std::int32_t> ends;  // of each token, in bytes
+    std::int32_t vocabulary = 0;
+    std::int32_t block_size = 0;
 };
 
 // What became of a ChatRequest.
@@ -60,12 +94,14 @@ struct AnswerStarted {
     std::int64_t request = -1;  // the engine's own number, as in records and snapshots
     std::int64_t session = 0;
     LeftOutTurns left_out;
+    std::shared_ptr<const PromptText> prompt;  // may be null
 };
 
 struct AnswerText {
     Ticket ticket = 0;
     std::string text;  // whole UTF-8 characters
     std::int32_t tokens = 0;
+    std::vector<AnswerToken> details;
 };
 
 struct AnswerFinished {

@@ -6,7 +6,9 @@
 
 #include "ui/chat/chat_settings_card.h"
 #include "ui/chat/chat_view.h"
+#include "ui/chat/coloring_bar.h"
 #include "ui/chat/composer.h"
+#include "ui/chat/find_bar.h"
 #include "ui/chat/notice_bar.h"
 #include "ui/settings/theme.h"
 
@@ -17,7 +19,20 @@ ChatPage::ChatPage(QWidget* parent) : QWidget(parent) {
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);
     view_ = new ChatView(this);
+    head_ = new QWidget(this);
+    auto* head = new QVBoxLayout(head_);
+    head->setSpacing(6);
+    find_ = new FindBar(view_, head_);
+    find_->hide();
+    coloring_ = new ColoringBar(head_);
+    coloring_->hide();
+    head->addWidget(coloring_);
+    head->addWidget(find_);
+    column->addWidget(head_);
     column->addWidget(view_, 1);
+    connect(coloring_, &ColoringBar::coloring_changed, view_, &ChatView::set_coloring);
+    // Nothing to colour in an empty chat.
+    connect(view_, &ChatView::emptied, coloring_, &QWidget::setHidden);
 
     foot_ = new QWidget(this);
     auto* foot = new QVBoxLayout(foot_);
@@ -44,8 +59,13 @@ void ChatPage::show_settings(bool shown) {
 
 void ChatPage::resizeEvent(QResizeEvent* event) {
     QWidget::resizeEvent(event);
+    lay_out();
+}
+
+void ChatPage::lay_out() {
     // The same column as the conversation's.
     const int side = static_cast<int>(view_->column_left());
+    head_->layout()->setContentsMargins(side, 8, side, 4);
     foot_->layout()->setContentsMargins(side, 12, side, 14);
 }
 

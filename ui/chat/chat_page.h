@@ -1,5 +1,5 @@
-// The middle of the window: conversation, notices, settings card, composer. Layout only; what happens is
-// decided by the window.
+// The middle of the window: search and colours of tokens, conversation, notices, settings card, composer.
+// Layout only; what happens is decided by the window.
 #pragma once
 
 #include <QWidget>
@@ -8,7 +8,9 @@ namespace vitrine::ui {
 
 class ChatSettingsCard;
 class ChatView;
+class ColoringBar;
 class Composer;
+class FindBar;
 class NoticeBar;
 
 class ChatPage : public QWidget {
@@ -17,6 +19,8 @@ class ChatPage : public QWidget {
   public:
     explicit ChatPage(QWidget* parent = nullptr);
     ChatView* view() { return view_; }
+    FindBar* find_bar() { return find_; }
+    ColoringBar* coloring_bar() { return coloring_; }
     NoticeBar* notices() { return notices_; }
     ChatSettingsCard* settings() { return settings_; }
     Composer* composer() { return composer_; }
@@ -27,6 +31,11 @@ class ChatPage : public QWidget {
     void resizeEvent(QResizeEvent* event) override;
 
   private:
+    void lay_out();
+
+    QWidget* head_;
+    FindBar* find_;
+    ColoringBar* coloring_;
     ChatView* view_;
     NoticeBar* notices_;
     ChatSettingsCard* settings_;

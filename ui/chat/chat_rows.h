@@ -11,7 +11,7 @@
 namespace vitrine::ui {
 
 struct ChatView::Action {
-    enum What { Copy, Regenerate, Continue, Edit, Earlier, Later };
+    enum What { None, Copy, Regenerate, Continue, Stop, Edit, Earlier, Later };
     What what = Copy;
     qint64 message = 0;
     QString text;

@@ -3,36 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include <QFontMetricsF>
 #include <QTextBoundaryFinder>
-
-#include "ui/settings/theme.h"
 
 namespace vitrine::ui {
 namespace {
 
-constexpr double line_spacing = 1.6;
-constexpr double code_spacing = 1.45;
-constexpr double item_indent = 20;
 constexpr QChar left_to_right_isolate(0x2066);
 constexpr QChar pop_isolate(0x2069);
-
-const QFont& font_of(LineKind kind) {
-    const Fonts& fonts = current_theme().fonts;
-    return kind == LineKind::Code ? fonts.mono : fonts.answer;
-}
-
-QFont heading_font(int level) {
-    QFont font = current_theme().fonts.answer;
-    font.setWeight(QFont::DemiBold);
-    const double scale = level <= 1 ? 1.3 : level == 2 ? 1.15 : 1.0;
-    if (font.pixelSize() > 0) {
-        font.setPixelSize(static_cast<int>(std::lround(font.pixelSize() * scale)));
-    } else {
-        font.setPointSizeF(font.pointSizeF() * scale);
-    }
-    return font;
-}
 
 // First character with a direction of its own decides (UAX #9, rules P2 and P3).
 bool starts_rtl(const QString& text) {
@@ -57,6 +34,8 @@ void insert(Paragraph& p, qsizetype at, QChar c) {
             ++span.length;
         }
     }
+    for (Piece& piece : p.pieces)
+        if (piece.shown >= at) ++piece.shown;
 }
 
 // Code inside right-to-left text keeps its own order: each piece stands between LRI and PDI (UAX #9).
@@ -68,31 +47,46 @@ void isolate_code(Paragraph& p) {
     }
 }
 
+int words_in(QStringView text) {
+    int words = 0;
+    bool inside = false;
+    for (const QChar c : text) {
+        const bool word = !c.isSpace();
+        words += word && !inside ? 1 : 0;
+        inside = word;
+    }
+    return words;
+}
+
 }  // namespace
 
 QString without_isolates(const Paragraph& p, qsizetype begin, qsizetype end) {
     QString text = p.text.mid(begin, end - begin);
     if (p.rtl && !p.spans.empty())
         text.removeIf([](QChar c) { return c == left_to_right_isolate || c == pop_isolate; });
+    text.replace(QChar(0x2028), u'\n');
     return text;
+}
+
+const TextBox* Paragraph::box_at(int offset) const {
+    const TextBox* found = nullptr;
+    for (const TextBox& box : boxes)
+        if (found == nullptr || box.begin <= offset) found = &box;
+    return found;
 }
 
 MessageText::MessageText(bool plain) : plain_(plain), formatter_(plain) { read_sizes(); }
 
-void MessageText::read_sizes() {
-    const QFontMetricsF text(font_of(LineKind::Text));
-    const QFontMetricsF code(font_of(LineKind::Code));
-    text_size_ = {text.averageCharWidth(), text.height()};
-    code_size_ = {code.averageCharWidth(), code.height()};
-}
-
 void MessageText::append(QStringView source) {
+    if (source.isEmpty()) return;
+    set_finished(false);
     source_length_ += source.size();
     while (!source.isEmpty()) {
         const qsizetype newline = source.indexOf(u'\n');
         qsizetype take = newline < 0 ? source.size() : newline;
         const bool too_long = open_.size() + take > longest_line;
         if (too_long) take = std::max<qsizetype>(0, longest_line - open_.size());
+        if (open_.isEmpty()) begin_line();
         open_ += source.left(take);
         source = source.mid(take);
         if (too_long) {
@@ -112,10 +106,11 @@ void MessageText::append(QStringView source) {
                 ++cut;
             }
             const QString rest = open_.mid(cut);
-            put_line(QStringView(open_).left(cut), false);
-            open_shown_ = 0;
+            put_line(QStringView(open_).left(cut), true);
             open_ = rest;
+            open_begin_ += cut;
             continues_ = true;
+            begin_line();
         } else if (newline >= 0) {
             put_line(open_, true);
             close_line();
@@ -125,184 +120,289 @@ void MessageText::append(QStringView source) {
     if (!open_.isEmpty()) put_line(open_, false);
 }
 
+void MessageText::begin_line() {
+    start_.gap = gap_;
+    start_.thought = thought_;
+    start_.thoughts = thoughts_.size();
+    if (thought_ >= 0) start_.current = thoughts_[static_cast<std::size_t>(thought_)];
+    start_.tables = tables_.size();
+    start_.table.reset();
+    if (!tables_.empty()) start_.table = tables_.back();
+    start_.candidate = candidate_;
+    start_.paragraphs = paragraphs_.size();
+}
+
+void MessageText::take_back() {
+    paragraphs_.erase(paragraphs_.begin() + static_cast<std::ptrdiff_t>(start_.paragraphs),
+                      paragraphs_.end());
+    exact_up_to_ = std::min(exact_up_to_, paragraphs_.size());
+    gap_ = start_.gap;
+    thought_ = start_.thought;
+    // Folding is the reader's choice, not the line's.
+    const bool folded = thought_ < 0 || thoughts_[static_cast<std::size_t>(thought_)].folded;
+    thoughts_.resize(start_.thoughts);
+    if (thought_ >= 0) {
+        thoughts_[static_cast<std::size_t>(thought_)] = start_.current;
+        thoughts_[static_cast<std::size_t>(thought_)].folded = folded;
+    }
+    const bool decided = start_.candidate && candidate_ ? candidate_->decided : start_.candidate.has_value();
+    candidate_ = start_.candidate;
+    tables_.resize(start_.tables);
+    if (start_.table && !tables_.empty()) {
+        // A column that the line had made wider is as it was, or will be again in a moment.
+        std::vector<double> widths = std::move(tables_.back().widths);
+        tables_.back() = *start_.table;
+        tables_.back().widths = std::move(widths);
+    }
+    if (candidate_ && decided) {
+        candidate_->decided = true;
+        undecide_candidate();
+    }
+}
+
+void MessageText::undecide_candidate() {
+    if (!candidate_ || !candidate_->decided || candidate_->paragraph >= paragraphs_.size()) return;
+    const bool row = candidate_->table >= 0;
+    Paragraph& p = paragraphs_[candidate_->paragraph];
+    fill(p, formatter_.candidate_as(candidate_->source, row ? TableVerdict::Head : TableVerdict::NoTable));
+    p.table = candidate_->table;
+    if (row) {
+        tables_[static_cast<std::size_t>(p.table)].align.clear();
+        set_columns(tables_[static_cast<std::size_t>(p.table)]);
+    }
+    candidate_->decided = false;
+    estimate(p, candidate_->paragraph);
+    exact_up_to_ = std::min(exact_up_to_, candidate_->paragraph);
+    place_from(candidate_->paragraph);
+}
+
 void MessageText::close_line() {
+    open_begin_ += open_.size() + 1;
     open_.clear();
-    open_shown_ = 0;
     continues_ = false;
 }
 
+void MessageText::set_finished(bool finished) {
+    if (finished_ == finished || plain_) return;
+    finished_ = finished;
+    if (finished) {
+        const LineFormatter before = formatter_;
+        if (!open_.isEmpty()) put_line(open_, true);
+        if (candidate_) decide_candidate(TableVerdict::NoTable, {});
+        formatter_ = before;
+    } else {
+        undecide_candidate();
+        if (!open_.isEmpty()) put_line(open_, false);
+    }
+}
+
 void MessageText::put_line(QStringView line, bool whole) {
-    FormattedLine formatted = formatter_.format(line, whole);
-    if (continues_ && formatted.kind != LineKind::Code) {
-        // A piece from the middle of a line is no heading and no list, whatever it begins with.
-        formatted = FormattedLine{LineKind::Text, LineFormatter(true).format(line, whole).text, {}, 0, {}};
+    take_back();
+    const std::size_t first = paragraphs_.size();
+    std::vector<FormattedLine> formatted;
+    if (continues_) {
+        formatted.push_back(formatter_.format_rest(line, whole));
+        if (plain_) formatted.back().kind = LineKind::Text;
+    } else {
+        formatter_.format(line, whole, formatted);
     }
-    const bool invisible = formatted.kind == LineKind::Blank || formatted.kind == LineKind::Fence;
-    const bool shown = open_shown_ > 0;
-    if (invisible) {
-        if (shown) {
-            paragraphs_.pop_back();
-            open_shown_ = 0;
-            exact_up_to_ = std::min(exact_up_to_, paragraphs_.size());
+    for (FormattedLine& one : formatted) put(std::move(one), line, whole);
+    // The place in the source is the line's; where a line gave several paragraphs, each has its own pieces.
+    const std::size_t from = std::min(first, paragraphs_.size());
+    for (std::size_t i = from; i < paragraphs_.size(); ++i) {
+        paragraphs_[i].source_begin = open_begin_;
+        paragraphs_[i].source_end = open_begin_ + line.size();
+    }
+    if (thought_ >= 0) {
+        Thought& t = thoughts_[static_cast<std::size_t>(thought_)];
+        t.words += words_in(line);
+        t.source_end = open_begin_ + line.size();
+    }
+    exact_up_to_ = std::min(exact_up_to_, from);
+    place_from(from);
+}
+
+void MessageText::close_thought() {
+    if (thought_ >= 0) {
+        thoughts_[static_cast<std::size_t>(thought_)].open = false;
+    } else if (thoughts_.empty() && !paragraphs_.empty()) {
+        // Its beginning was in the prompt: all until here was thinking.
+        Paragraph head;
+        head.kind = LineKind::ThoughtHead;
+        head.thought = 0;
+        Thought t;
+        t.open = false;
+        for (Paragraph& p : paragraphs_) {
+            p.thought = 0;
+            p.hidden = true;
+            t.words += words_in(p.text);
+            t.source_end = p.source_end;
         }
-        if (whole) gap_ = true;
-        return;
+        thoughts_.push_back(t);
+        paragraphs_.insert(paragraphs_.begin(), std::move(head));
+        for (Table& table : tables_) ++table.first;
+        if (candidate_) ++candidate_->paragraph;
+        // Not to be taken back: the line that says it only grows.
+        ++start_.paragraphs;
+        if (start_.candidate) ++start_.candidate->paragraph;
+        if (start_.table) ++start_.table->first;
+        start_.thoughts = 1;
+        exact_up_to_ = 0;
+        estimate(paragraphs_[0], 0);
+        place_from(0);
     }
-    if (!shown) {
-        paragraphs_.emplace_back();
-        paragraphs_.back().gap = gap_ && paragraphs_.size() > 1;
-        paragraphs_.back().continues = continues_;
-        open_shown_ = 1;
+    thought_ = -1;
+    gap_ = true;
+}
+
+void MessageText::decide_candidate(TableVerdict verdict, const std::vector<TableAlign>& align) {
+    if (!candidate_ || candidate_->paragraph >= paragraphs_.size()) return;
+    const std::size_t i = candidate_->paragraph;
+    Paragraph& p = paragraphs_[i];
+    candidate_->decided = true;
+    fill(p, formatter_.candidate_as(candidate_->source, verdict));
+    if (verdict == TableVerdict::Head && p.kind == LineKind::TableRow) {
+        if (p.table < 0) {
+            p.table = static_cast<int>(tables_.size());
+            tables_.emplace_back();
+        }
+        Table& table = tables_[static_cast<std::size_t>(p.table)];
+        table = Table{};
+        table.first = i;
+        table.align = align;
+        widen_table(i);
+    } else {
+        p.table = -1;
     }
-    Paragraph& p = paragraphs_.back();
+    estimate(p, i);
+    exact_up_to_ = std::min(exact_up_to_, i);
+    place_from(i);
+}
+
+void MessageText::fill(Paragraph& p, FormattedLine&& formatted) {
     p.kind = formatted.kind;
     p.text = std::move(formatted.text);
     p.marker = std::move(formatted.marker);
     p.level = formatted.level;
+    p.depth = formatted.depth;
+    p.quote = formatted.quote;
     p.spans = std::move(formatted.spans);
-    p.rtl = p.kind != LineKind::Code && starts_rtl(p.text);
+    p.pieces = std::move(formatted.pieces);
+    p.targets = std::move(formatted.targets);
+    p.images = std::move(formatted.images);
+    p.cells = std::move(formatted.cells);
+    p.table_head = formatted.table_head;
+    p.rtl = p.kind != LineKind::Code && p.kind != LineKind::TableRow && p.kind != LineKind::CodeHead &&
+            starts_rtl(p.text);
     if (p.rtl) isolate_code(p);
-    p.layout.reset();
+    p.boxes.clear();
     p.exact = false;
-    const std::size_t i = paragraphs_.size() - 1;
-    exact_up_to_ = std::min(exact_up_to_, i);
-    estimate(p, i);
-    place_from(i);
-    if (whole) gap_ = false;
 }
 
-void MessageText::set_width(double width) {
-    if (std::fabs(width - width_) < 0.5) return;
-    width_ = width;
-    forget_layouts();
-}
-
-void MessageText::forget_layouts() {
-    read_sizes();
-    for (std::size_t i = 0; i < paragraphs_.size(); ++i) {
-        paragraphs_[i].layout.reset();
-        paragraphs_[i].exact = false;
-        estimate(paragraphs_[i], i);
+void MessageText::put(FormattedLine&& formatted, QStringView line, bool whole) {
+    if (formatted.verdict != TableVerdict::None) {
+        decide_candidate(formatted.verdict, formatted.align);
+        if (whole) candidate_.reset();
     }
-    exact_up_to_ = 0;
-    place_from(0);
-}
-
-double MessageText::height() const {
-    return paragraphs_.empty() ? 0 : paragraphs_.back().y + paragraphs_.back().height;
-}
-
-double MessageText::natural_width() const {
-    // Looking at all of a long text would cost more than a narrower bubble is worth.
-    if (paragraphs_.size() > 40) return width_;
-    double widest = 0;
-    for (const Paragraph& p : paragraphs_) widest = std::max(widest, p.natural + p.indent);
-    return std::min(width_, std::ceil(widest));
-}
-
-double MessageText::space_above(const Paragraph& p, const Paragraph* before) {
-    if (before == nullptr) return p.kind == LineKind::Code ? 8 : 0;
-    if (p.continues) return 0;
-    const bool code = p.kind == LineKind::Code;
-    const bool code_before = before->kind == LineKind::Code;
-    if (code && code_before) return p.gap ? 10 : 0;
-    if (code != code_before) return 18;
-    if (p.kind == LineKind::Heading) return 16;
-    if (p.kind == LineKind::Item && before->kind == LineKind::Item) return p.gap ? 6 : 2;
-    return p.gap ? 10 : 2;
-}
-
-void MessageText::estimate(Paragraph& p, std::size_t i) const {
-    p.indent = p.kind == LineKind::Item    ? item_indent * (p.level + 1)
-               : p.kind == LineKind::Quote ? 14 * p.level
-               : p.kind == LineKind::Code  ? 12
-                                           : 0;
-    p.space = space_above(p, i == 0 ? nullptr : &paragraphs_[i - 1]);
-    const bool code = p.kind == LineKind::Code;
-    const FontSize& size = code ? code_size_ : text_size_;
-    const double room = std::max(40.0, width_ - p.indent);
-    const double lines = std::max(1.0, std::ceil(static_cast<double>(p.text.size()) * size.character / room));
-    p.height = p.space + lines * size.line * (code ? code_spacing : line_spacing) * 0.85;
-    p.height = std::ceil(p.height);
-    if (p.kind == LineKind::Rule) p.height = p.space + 17;
-    p.natural = width_ - p.indent;
-}
-
-void MessageText::measure(Paragraph& p) {
-    p.exact = true;
-    if (p.kind == LineKind::Rule) return;
-    const Theme& theme = current_theme();
-    const QFont font = p.kind == LineKind::Heading ? heading_font(p.level) : font_of(p.kind);
-    p.layout = std::make_unique<QTextLayout>(p.text, font);
-    QTextOption option((p.rtl ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignAbsolute);
-    option.setWrapMode(p.kind == LineKind::Code ? QTextOption::WrapAnywhere
-                                                : QTextOption::WrapAtWordBoundaryOrAnywhere);
-    option.setTextDirection(p.rtl ? Qt::RightToLeft : Qt::LeftToRight);
-    option.setTabStopDistance(QFontMetricsF(font).horizontalAdvance(u' ') * 4);
-    p.layout->setTextOption(option);
-    if (!p.spans.empty()) {
-        QList<QTextLayout::FormatRange> formats;
-        for (const Span& span : p.spans) {
-            QTextLayout::FormatRange range;
-            range.start = static_cast<int>(span.begin);
-            range.length = static_cast<int>(span.length);
-            switch (span.style) {
-                case Span::Bold: range.format.setFontWeight(QFont::DemiBold); break;
-                case Span::Italic: range.format.setFontItalic(true); break;
-                case Span::Code:
-                    range.format.setFont(theme.fonts.mono, QTextCharFormat::FontPropertiesSpecifiedOnly);
-                    range.format.setBackground(mix(theme.surface, theme.text, 0.07));
-                    break;
-            }
-            formats.append(range);
+    switch (formatted.kind) {
+        case LineKind::Hidden: return;
+        case LineKind::Blank:
+            if (whole) gap_ = true;
+            return;
+        case LineKind::ThoughtEnd: close_thought(); return;
+        case LineKind::ThoughtHead: {
+            thought_ = static_cast<int>(thoughts_.size());
+            Thought t;
+            t.source_begin = open_begin_;
+            t.words = -1;  // the mark itself
+            thoughts_.push_back(t);
+            break;
         }
-        p.layout->setFormats(formats);
+        default: break;
     }
-    const double factor = p.kind == LineKind::Code ? code_spacing : line_spacing;
-    const double room = std::max(40.0, width_ - p.indent);
-    double y = 0;
-    p.natural = 0;
-    p.layout->beginLayout();
-    for (QTextLine line = p.layout->createLine(); line.isValid(); line = p.layout->createLine()) {
-        line.setLineWidth(room);
-        const double advance = std::round(QFontMetricsF(font).height() * factor * 0.85);
-        line.setPosition({0, y + (advance - line.height()) / 2});
-        y += std::max(advance, line.height());
-        p.natural = std::max(p.natural, line.naturalTextWidth());
+    const bool candidate = formatted.candidate;
+    const LineKind before = paragraphs_.empty() ? LineKind::Text : paragraphs_.back().kind;
+    const int table_before = paragraphs_.empty() ? -1 : paragraphs_.back().table;
+    Paragraph& p = paragraphs_.emplace_back();
+    const std::size_t i = paragraphs_.size() - 1;
+    p.gap = gap_ && i > 0;
+    p.continues = continues_;
+    fill(p, std::move(formatted));
+    p.thought = thought_;
+    p.hidden = thought_ >= 0 && p.kind != LineKind::ThoughtHead &&
+               thoughts_[static_cast<std::size_t>(thought_)].folded;
+    if (p.kind == LineKind::TableRow) {
+        if (before == LineKind::TableRow && table_before >= 0 && !p.table_head) {
+            p.table = table_before;
+        } else {
+            p.table = static_cast<int>(tables_.size());
+            Table& table = tables_.emplace_back();
+            table.first = i;
+        }
+        widen_table(i);
     }
-    p.layout->endLayout();
-    p.height = std::ceil(p.space + y);  // whole pixels: moving by them adds up without a rest
+    if (candidate && whole) candidate_ = Candidate{i, line.toString(), p.table, false};
+    estimate(p, i);
+    gap_ = false;
 }
 
-double MessageText::ensure(std::size_t i) {
-    Paragraph& p = paragraphs_[i];
-    if (p.exact && (p.layout || p.kind == LineKind::Rule)) return 0;
-    const double before = p.height;
-    measure(p);
-    const double moved = p.height - before;
-    if (moved != 0) place_from(i + 1);
-    return moved;
+qsizetype MessageText::source_of(std::size_t paragraph, qsizetype shown) const {
+    const Paragraph& p = paragraphs_[paragraph];
+    qsizetype source = 0;
+    for (const Piece& piece : p.pieces) {
+        if (piece.shown > shown) break;
+        source = piece.source + std::min(shown - piece.shown, piece.length);
+    }
+    return p.source_begin + source;
 }
 
-void MessageText::place_from(std::size_t i) {
-    for (; i < paragraphs_.size(); ++i)
-        paragraphs_[i].y = i == 0 ? 0 : paragraphs_[i - 1].y + paragraphs_[i - 1].height;
+std::pair<int, int> MessageText::shown_range(std::size_t paragraph, qsizetype source_begin,
+                                             qsizetype source_end) const {
+    const Paragraph& p = paragraphs_[paragraph];
+    int begin = -1, end = -1;
+    for (const Piece& piece : p.pieces) {
+        const qsizetype at = p.source_begin + piece.source;
+        const qsizetype from = std::max(at, source_begin);
+        const qsizetype to = std::min(at + piece.length, source_end);
+        if (from >= to) continue;
+        if (begin < 0) begin = static_cast<int>(piece.shown + from - at);
+        end = static_cast<int>(piece.shown + to - at);
+    }
+    return begin < 0 ? std::pair(0, 0) : std::pair(begin, end);
 }
 
-std::size_t MessageText::first_estimated() const {
-    while (exact_up_to_ < paragraphs_.size() && paragraphs_[exact_up_to_].exact) ++exact_up_to_;
-    return exact_up_to_;
-}
-
-std::size_t MessageText::at(double y) const {
-    const auto after = std::upper_bound(paragraphs_.begin(), paragraphs_.end(), y,
-                                        [](double value, const Paragraph& p) { return value < p.y; });
+std::size_t MessageText::paragraph_at(qsizetype source) const {
+    const auto after =
+        std::upper_bound(paragraphs_.begin(), paragraphs_.end(), source,
+                         [](qsizetype value, const Paragraph& p) { return value < p.source_begin; });
     return after == paragraphs_.begin() ? 0 : static_cast<std::size_t>(after - paragraphs_.begin()) - 1;
 }
 
-void MessageText::keep_layouts(std::size_t from, std::size_t to) {
-    for (std::size_t i = 0; i < paragraphs_.size(); ++i)
-        if (i < from || i >= to) paragraphs_[i].layout.reset();
+QString MessageText::code_block(std::size_t i) const {
+    QString out;
+    const auto in_block = [&](std::size_t at) { return paragraphs_[at].kind == LineKind::Code; };
+    if (i >= paragraphs_.size()) return out;
+    while (i > 0 && in_block(i) && (in_block(i - 1) || paragraphs_[i - 1].kind == LineKind::CodeHead)) --i;
+    if (paragraphs_[i].kind == LineKind::CodeHead) ++i;
+    for (std::size_t n = i; n < paragraphs_.size() && in_block(n); ++n) {
+        if (n > i && !paragraphs_[n].continues) out += u'\n';
+        // From the pieces, so that what was made visible (control characters) is what it was: not known here,
+        // and shown characters are as good for code.
+        out += paragraphs_[n].text;
+    }
+    return out;
+}
+
+void MessageText::fold(int thought, bool folded) {
+    if (thought < 0 || static_cast<std::size_t>(thought) >= thoughts_.size()) return;
+    thoughts_[static_cast<std::size_t>(thought)].folded = folded;
+    for (std::size_t i = 0; i < paragraphs_.size(); ++i) {
+        Paragraph& p = paragraphs_[i];
+        if (p.thought != thought || p.kind == LineKind::ThoughtHead) continue;
+        p.hidden = folded;
+        exact_up_to_ = std::min(exact_up_to_, i);
+    }
+    place_from(0);
 }
 
 }  // namespace vitrine::ui

@@ -225,6 +225,18 @@ ChatModel::Begun ChatModel::regenerate(qint64 answer, const QString& model) {
     return begun;
 }
 
+ChatModel::Begun ChatModel::branch(qint64 answer, const QString& beginning, const QString& model) {
+    if (!conversation_.contains(answer) || conversation_.at(answer).role != Role::Assistant) return {};
+    Message again =
+        make_message(chat_.id, conversation_.at(answer).parent, Role::Assistant, beginning, model);
+    Begun begun;
+    begun.answer = again.id;
+    ++streaming_;
+    insert(std::move(again));
+    touch();
+    return begun;
+}
+
 bool ChatModel::can_continue(qint64 answer) const {
     if (answer == 0 || conversation_.leaf() != answer) return false;
     const Message& m = conversation_.at(answer);

@@ -62,6 +62,8 @@ class ChatModel : public QAbstractListModel {
     Begun regenerate(qint64 answer, const QString& model);
     // The same answer goes on where it ended. 0 where can_continue() is false.
     Begun resume(qint64 answer);
+    // A further answer beside this one that begins with this text. 0 where `answer` is none.
+    Begun branch(qint64 answer, const QString& beginning, const QString& model);
     // The last answer on the path, with a text, that did not come to an end by itself.
     bool can_continue(qint64 answer) const;
     // A further version of this message of the user, with an answer of its own.

@@ -353,6 +353,7 @@ bool ChatStore::save(const Message& m) {
 
 bool ChatStore::remove_message(qint64 id) {
     if (mode_ == Mode::ReadOnly) return true;
+    remove_tokens(id);
     QSqlQuery query(database());
     query.prepare(QStringLiteral("DELETE FROM messages WHERE id=?"));
     query.addBindValue(id);
@@ -400,7 +401,8 @@ bool ChatStore::purge_deleted_before(qint64 time) {
     return run(QStringLiteral(
                    "DELETE FROM messages WHERE chat IN (SELECT id FROM chats WHERE deleted>0 AND deleted<%1)")
                    .arg(time)) &&
-           run(QStringLiteral("DELETE FROM chats WHERE deleted>0 AND deleted<%1").arg(time));
+           run(QStringLiteral("DELETE FROM chats WHERE deleted>0 AND deleted<%1").arg(time)) &&
+           purge_orphaned_tokens();
 }
 
 void ChatStore::limit_pages(int pages) { run(QStringLiteral("PRAGMA max_page_count=%1").arg(pages)); }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include <QByteArray>
 #include <QString>
 #include <QStringList>
 
@@ -59,6 +60,9 @@ class ChatStore {
     // Chats with at least one of the words in a message on any branch, whatever the case of the letters.
     // Reads all messages; ends early, with nothing, where `stop` says so.
     std::vector<ContentHit> search(const QStringList& words, const std::function<bool()>& stop = {});
+    // What is known of the tokens of an answer (TokenTrace::to_blob); empty: nothing.
+    bool save_tokens(qint64 message, const QByteArray& data);
+    QByteArray tokens(qint64 message);
     // For good, messages included.
     bool purge_deleted_before(qint64 time);
 
@@ -69,6 +73,9 @@ class ChatStore {
   private:
     bool open_file(bool read_only);
     bool prepare_schema();
+    bool make_token_table();
+    void remove_tokens(qint64 message);
+    bool purge_orphaned_tokens();
     bool set_aside();
     void open_memory();
     bool run(const QString& sql);

@@ -56,8 +56,20 @@ class StoreThread::Side : public QObject {
             failed();
         }
     }
+    void save_tokens(qint64 message, const QByteArray& data) {
+        if (failing() || !store_.save_tokens(message, data)) {
+            tokens_.insert(message, data);
+            failed();
+        }
+    }
+    void load_tokens(qint64 message) {
+        const auto waiting = tokens_.constFind(message);
+        emit front_->tokens_loaded(message,
+                                   waiting != tokens_.constEnd() ? *waiting : store_.tokens(message));
+    }
     void remove(qint64 id) {
         messages_.remove(id);
+        tokens_.remove(id);
         store_.remove_message(id);
     }
     std::vector<ContentHit> search(const QStringList& words, const std::function<bool()>& stop) {
@@ -73,13 +85,17 @@ class StoreThread::Side : public QObject {
             if (!store_.save(it.value())) return;
             it = messages_.erase(it);
         }
+        for (auto it = tokens_.begin(); it != tokens_.end();) {
+            if (!store_.save_tokens(it.key(), it.value())) return;
+            it = tokens_.erase(it);
+        }
         if (retry_) retry_->stop();
         if (std::exchange(told_, false))
             emit front_->notice(StoreThread::tr("Chats are saved again; nothing was lost."));
     }
 
   private:
-    bool failing() const { return !chats_.isEmpty() || !messages_.isEmpty(); }
+    bool failing() const { return !chats_.isEmpty() || !messages_.isEmpty() || !tokens_.isEmpty(); }
     void failed() {
         if (retry_ && !retry_->isActive()) retry_->start(retry_ms);
         if (std::exchange(told_, true)) return;
@@ -95,6 +111,7 @@ class StoreThread::Side : public QObject {
     QTimer* retry_ = nullptr;
     QHash<qint64, Chat> chats_;
     QHash<qint64, Message> messages_;
+    QHash<qint64, QByteArray> tokens_;
     bool told_ = false;
 };
 
@@ -144,6 +161,14 @@ void StoreThread::search(const QStringList& words) {
         const auto hits = side->search(words, outdated);
         if (!outdated()) emit found(words, hits);
     });
+}
+
+// Packed on the store's thread: it takes longer than a frame for a long answer.
+void StoreThread::save_tokens(qint64 message, std::shared_ptr<const TokenTrace> trace) {
+    post([side = side_, message, trace = std::move(trace)] { side->save_tokens(message, trace->to_blob()); });
+}
+void StoreThread::load_tokens(qint64 message) {
+    post([side = side_, message] { side->load_tokens(message); });
 }
 void StoreThread::limit_pages(int pages) {
     post([side = side_, pages] { side->limit(pages); });

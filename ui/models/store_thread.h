@@ -13,6 +13,7 @@
 #include <QThread>
 
 #include "ui/models/chat_store.h"
+#include "ui/models/token_trace.h"
 
 namespace vitrine::ui {
 
@@ -30,6 +31,8 @@ class StoreThread : public QObject {
     void remove_message(qint64 id);
     // Only the newest search is answered: found() follows.
     void search(const QStringList& words);
+    void save_tokens(qint64 message, std::shared_ptr<const TokenTrace> trace);
+    void load_tokens(qint64 message);  // tokens_loaded() follows
     // Returns when everything handed over so far is written: for the end of the program and for tests.
     void flush();
     // Tests: as if the disk were full; 0 takes it back.
@@ -41,6 +44,8 @@ class StoreThread : public QObject {
     void opened(const std::vector<vitrine::ui::Chat>& chats, bool on_disk);
     void messages_loaded(qint64 chat, const std::vector<vitrine::ui::Message>& messages);
     void found(const QStringList& words, const std::vector<vitrine::ui::ContentHit>& hits);
+    // Empty: the store has none.
+    void tokens_loaded(qint64 message, const QByteArray& data);
     void notice(const QString& text);
 
   private:

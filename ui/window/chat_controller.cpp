@@ -1,6 +1,7 @@
 #include "ui/window/chat_controller.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include <QRandomGenerator>
 
@@ -49,6 +50,12 @@ MessageStats stats_of(const AnswerFinished& finished, const ChatModel::Begun& be
     return stats;
 }
 
+// A prompt that ends with the opening of a thinking block: templates of some models write it themselves.
+bool opens_thought(std::string_view prompt) {
+    while (!prompt.empty() && (prompt.back() == '\n' || prompt.back() == ' ')) prompt.remove_suffix(1);
+    return prompt.ends_with("<think>");
+}
+
 }  // namespace
 
 ChatController::ChatController(EngineWorker* worker, StoreThread* store, QObject* parent)
@@ -68,6 +75,11 @@ ChatController::ChatController(EngineWorker* worker, StoreThread* store, QObject
     connect(worker_, &EngineWorker::template_previewed, this, [this](const PreviewAnswer& answer) {
         if (answer.serial == preview_serial_) emit previewed(preview_chat_, answer);
     });
+    connect(worker_, &EngineWorker::answer_prompt, this,
+            [this](qint64 ticket, const std::shared_ptr<const PromptText>& prompt) {
+                if (const auto known = answers_.find(ticket); known != answers_.end())
+                    known->second.opens_in_thought = opens_thought(prompt->bytes);
+            });
     connect(worker_, &EngineWorker::answer_text, this, &ChatController::on_text);
     connect(worker_, &EngineWorker::answer_finished, this, &ChatController::on_finished);
     connect(worker_, &EngineWorker::snapshot, this,
@@ -174,6 +186,14 @@ void ChatController::resume(qint64 id, qint64 answer) {
     if (begun.answer != 0) ask(model, begun, {});
 }
 
+qint64 ChatController::branch(qint64 id, qint64 answer, const QString& beginning) {
+    ChatModel* model = chat(id);
+    if (model == nullptr || answering(id)) return 0;
+    const ChatModel::Begun begun = model->branch(answer, beginning, model_name_);
+    if (begun.answer != 0) ask(model, begun, {});
+    return begun.answer;
+}
+
 void ChatController::ask(ChatModel* model, const ChatModel::Begun& begun, const QString& text) {
     const ChatSettings& settings = model->chat().settings;
     Answer answer;
@@ -186,9 +206,13 @@ void ChatController::ask(ChatModel* model, const ChatModel::Begun& begun, const 
     request.messages = to_messages(answer.turns);
     request.sampling = to_sampling(settings);
     request.wish = to_wish(settings);
-    if (begun.resumed) request.answer_so_far = model->conversation().at(begun.answer).text.toStdString();
+    // Empty for an answer that begins.
+    request.answer_so_far = model->conversation().at(begun.answer).text.toStdString();
     const qint64 id = answer.chat;
-    answers_.emplace(worker_->submit(std::move(request)), std::move(answer));
+    const qint64 message = begun.answer;
+    const Ticket ticket = worker_->submit(std::move(request));
+    answers_.emplace(ticket, std::move(answer));
+    emit answer_began(ticket, id, message);
     if (!autosave_.isActive()) autosave_.start(autosave_ms);
     list_.set_busy(id, true);
     emit answering_changed(id, true);
@@ -203,7 +227,10 @@ void ChatController::on_text(Ticket ticket, const QString& text, int tokens) {
     const qint64 now = now_ms();
     if (answer.first_ms == 0) answer.first_ms = now;
     answer.tokens += tokens;
-    model->second->append(answer.begun.answer, text, tokens);
+    // The message has the mark that the template has written, so that it reads the same without the prompt.
+    const bool opens = answer.opens_in_thought && !answer.any_text && !text.isEmpty() &&
+                       model->second->conversation().at(answer.begun.answer).text.isEmpty();
+    model->second->append(answer.begun.answer, opens ? QStringLiteral("<think>\n") + text : text, tokens);
     // Four times a second, and only once there is something to divide by.
     if (now - answer.shown_ms >= 250 && now - answer.first_ms >= 400) {
         answer.shown_ms = now;

@@ -40,6 +40,8 @@ class ChatController : public QObject {
     void edit(qint64 chat, qint64 user, const QString& text);
     // The answer goes on where it was stopped, interrupted or at its limit.
     void resume(qint64 chat, qint64 answer);
+    // A further answer that begins with this text and goes on from there; its message, 0 where it cannot be.
+    qint64 branch(qint64 chat, qint64 answer, const QString& beginning);
     void stop(qint64 chat);
     bool answering(qint64 chat) const;
     bool answering() const { return !answers_.empty(); }
@@ -84,6 +86,8 @@ class ChatController : public QObject {
     void titles_changed();
     void live_changed(const std::vector<qint64>& live);
     void request_started(qint64 request, qint64 chat);
+    // An answer was asked for; its text will grow in this message.
+    void answer_began(qint64 ticket, qint64 chat, qint64 message);
 
   private:
     struct Answer {
@@ -92,6 +96,7 @@ class ChatController : public QObject {
         QString text;  // given back where it is refused
         std::vector<Turn> turns;
         bool any_text = false;
+        bool opens_in_thought = false;  // the template has opened a thinking block
         qint64 first_ms = 0;
         qint64 shown_ms = 0;
         int tokens = 0;

@@ -37,7 +37,8 @@ MainWindow::MainWindow(const Options& options, const QString& folder, std::uniqu
       marker_(folder),
       store_(folder),
       worker_(std::move(backend)),
-      controller_(&worker_, &store_) {
+      controller_(&worker_, &store_),
+      recorder_(&worker_, &store_, &controller_) {
     system_dark_ = is_dark_palette(QApplication::palette());
     setAcceptDrops(true);
     apply_theme();
@@ -46,6 +47,7 @@ MainWindow::MainWindow(const Options& options, const QString& folder, std::uniqu
     build_model_menus();
     build_actions();
     connect_parts();
+    connect_tokens();
     resize(1440, 900);
     if (!options_.scripted()) {
         if (!settings_.geometry().isEmpty()) restoreGeometry(settings_.geometry());

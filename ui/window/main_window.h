@@ -15,6 +15,7 @@
 #include "ui/window/options.h"
 #include "ui/window/panel_docks.h"
 #include "ui/window/throughput.h"
+#include "ui/window/token_recorder.h"
 
 class QSplitter;
 
@@ -115,6 +116,15 @@ class MainWindow : public QMainWindow {
     void show_about();
     void zoom_text(double factor);
     void step_chat(int by);
+    // main_window_tokens.cpp
+    struct CachePlace {
+        int logical = -1;
+        int physical = -1;
+    };
+    CachePlace cache_place(qint64 message, qint32 offset) const;
+    void connect_tokens();
+    void build_reading_actions(QMenu* menu);
+    bool close_over_text();
     // main_window_model.cpp
     void build_model_menus();
     void fill_model_menu();
@@ -135,6 +145,7 @@ class MainWindow : public QMainWindow {
     StoreThread store_;
     EngineWorker worker_;
     ChatController controller_;
+    TokenRecorder recorder_;
     Throughput throughput_;
     EngineFigures figures_;
     double read_gb_s_ = 0;

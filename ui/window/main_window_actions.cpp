@@ -108,6 +108,8 @@ void MainWindow::build_actions() {
                [this] { export_chat(current_, false); });
     add_action(chat, tr("Import…"), QKeySequence(tr("Ctrl+I")), [this] { import_chats(); });
     chat->addSeparator();
+    build_reading_actions(chat);
+    chat->addSeparator();
     add_action(chat, tr("Chat before"), QKeySequence(tr("Ctrl+PgUp")), [this] { step_chat(-1); });
     add_action(chat, tr("Chat after"), QKeySequence(tr("Ctrl+PgDown")), [this] { step_chat(1); });
 
@@ -173,6 +175,7 @@ void MainWindow::build_actions() {
 
     // Esc: the innermost thing that is open.
     add_action(nullptr, tr("Stop the answer"), QKeySequence(Qt::Key_Escape), [this] {
+        if (close_over_text()) return;
         if (!page_->settings()->isHidden()) {
             page_->show_settings(false);
             page_->composer()->focus();

@@ -3,6 +3,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <random>
 
 #include <QtTest>
@@ -475,6 +476,64 @@ class TestSampler : public QObject {
                                      (static_cast<double>(l) - std::log(total))) < 1e-4);
             }
         }
+    }
+
+    // What is told of the processed distribution is what distribution() gives, and the token was drawn from
+    // it.
+    void processed_candidates_are_the_distribution() {
+        const std::vector<TokenId> history{TokenId{3}, TokenId{5}};
+        for (const std::size_t n : {5U, 40U, 3'001U}) {
+            const auto logits = random_row(n, static_cast<unsigned>(n));
+            for (int kind = 0; kind < 5; ++kind) {
+                SamplingParams p = warm(0.8F);
+                if (kind == 1) p.top_k = 3;
+                if (kind == 2) p.top_p = 0.7F;
+                if (kind == 3) p = warm(0);
+                if (kind == 4) p.repetition_penalty = 1.7F;
+                Sampler s;
+                const auto whole = s.distribution(logits, static_cast<std::int32_t>(n), history, p);
+                const auto r = s.sample(logits, static_cast<std::int32_t>(n), history, p, 3, 6);
+                const auto silent = s.sample(logits, static_cast<std::int32_t>(n), history, p, 3);
+                QVERIFY(r.ok() && whole.ok() && silent.ok());
+                QCOMPARE(silent->id, r->id);
+                QVERIFY(silent->processed.empty() && silent->candidates.empty());
+                QCOMPARE(silent->probability, -1.0F);
+                QCOMPARE(r->processed.size(), std::min<std::size_t>(6, whole->size()));
+                for (std::size_t i = 0; i < r->processed.size(); ++i) {
+                    QCOMPARE(r->processed[i].id, (*whole)[i].first);
+                    QVERIFY(std::abs(static_cast<double>(r->processed[i].probability) - (*whole)[i].second) <
+                            1e-5);
+                }
+                const auto chosen = std::find_if(whole->begin(), whole->end(),
+                                                 [&](const auto& w) { return w.first == r->id; });
+                QVERIFY(chosen != whole->end());
+                QVERIFY(std::abs(static_cast<double>(r->probability) - chosen->second) < 1e-5);
+            }
+        }
+    }
+
+    void the_greatest_are_found_wherever_they_are() {
+        for (const std::size_t n : {1U, 7U, 64U, 65U, 2'000U, 5'000U})
+            for (unsigned seed = 0; seed < 6; ++seed) {
+                auto row = random_row(n, seed);
+                if (seed == 1) std::sort(row.begin(), row.end());
+                if (seed == 2) std::fill(row.begin(), row.end(), 1.0F);
+                if (seed == 3)
+                    for (std::size_t i = 0; i < n; i += 2) row[i] = -infinity;
+                if (seed == 4)
+                    for (float& v : row) v = std::round(v);
+                std::vector<std::int32_t> order(n), found;
+                std::iota(order.begin(), order.end(), 0);
+                std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+                    return row[static_cast<std::size_t>(a)] > row[static_cast<std::size_t>(b)];
+                });
+                for (const std::size_t most : {0U, 1U, 8U, 64U, 65U, 6'000U}) {
+                    greatest(row, most, found);
+                    QCOMPARE(found, std::vector<std::int32_t>(
+                                        order.begin(),
+                                        order.begin() + static_cast<std::ptrdiff_t>(std::min(most, n))));
+                }
+            }
     }
 
     void penalties_count_within_their_window() {
