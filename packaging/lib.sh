@@ -30,6 +30,7 @@ PACKAGES_TEST=(
 )
 PACKAGES_CI=(
   "need|clang's formatter, linter and fuzzer|clang clang-format clang-tidy libclang-rt-14-dev"
+  "need|making and checking packages|dpkg-dev file desktop-file-utils appstream"
 )
 
 say() { printf '%s\n' "$*" >&2; }

@@ -5,7 +5,6 @@
 #include <pwd.h>
 #include <system_error>
 #include <unistd.h>
-#include <vector>
 
 #include "core/io/printable.h"
 
@@ -55,14 +54,10 @@ Result<fs::path> models_folder() {
 }
 
 std::optional<fs::path> embedded_model() {
-    std::vector<fs::path> places;
-    if (const auto folder = program_folder())
-        places.push_back(folder->parent_path() / "share" / "vitrine" / "models" / embedded_model_name);
-#ifdef VITRINE_SOURCE_MODELS
-    places.push_back(fs::path(VITRINE_SOURCE_MODELS) / embedded_model_name);
-#endif
-    for (const fs::path& place : places)
-        if (is_file(place)) return place;
+    const auto folder = program_folder();
+    if (!folder) return std::nullopt;
+    const fs::path place = folder->parent_path() / "share" / "vitrine" / "models" / embedded_model_name;
+    if (is_file(place)) return place;
     return std::nullopt;
 }
 

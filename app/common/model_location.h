@@ -32,8 +32,8 @@ Result<std::filesystem::path> user_data_folder();
 // <data>/vitrine/models.
 Result<std::filesystem::path> models_folder();
 
-// The model that comes with the program: beside the installed program, else in the source tree it was built
-// from. None where neither is there.
+// The model that comes with the program: in ../share/vitrine/models from where the program lies, installed or
+// in a build folder. None where it is not there.
 std::optional<std::filesystem::path> embedded_model();
 
 // The default model where it is in the user's data folder, else the embedded one. NotFound says where both

@@ -8,6 +8,7 @@
 
 #include "ui/bridge/backend.h"
 #include "ui/settings/app_settings.h"
+#include "ui/settings/bundled_fonts.h"
 #include "ui/settings/log_file.h"
 #include "ui/settings/translation.h"
 #include "ui/window/main_window.h"
@@ -31,7 +32,7 @@ int main(int argc, char** argv) {
     QCoreApplication::setApplicationName(QStringLiteral("vitrine"));
     QCoreApplication::setApplicationVersion(QStringLiteral(VITRINE_VERSION));
     QGuiApplication::setApplicationDisplayName(QStringLiteral("Vitrine"));
-    QGuiApplication::setDesktopFileName(QStringLiteral("vitrine"));
+    QGuiApplication::setDesktopFileName(QStringLiteral("org.vitrine.Vitrine"));
 
     // Before there is an application: help and mistakes need no display.
     ParsedOptions parsed;
@@ -54,6 +55,7 @@ int main(int argc, char** argv) {
     QGuiApplication::setHighDpiScaleFactorRoundingPolicy(Qt::HighDpiScaleFactorRoundingPolicy::PassThrough);
 
     QApplication application(argc, argv);
+    add_fonts(bundled_fonts_folder());
     QApplication::setWindowIcon(QIcon(QStringLiteral(":/vitrine/icons/vitrine.svg")));
 
     // A scripted run leaves no trace among the user's chats.

@@ -25,8 +25,10 @@ Result<const CudaModuleApi*> load() {
     for (const std::string& place : cuda_module_places())
         if (found.empty() && std::filesystem::exists(place, ignored)) found = place;
     if (found.empty())
-        return unusable("this build has no CUDA module (" + std::string(kFile) +
-                        "); it is made where the CUDA compiler is installed.");
+        return unusable(
+            "there is no CUDA module (" + std::string(kFile) +
+            "). Installed packages of Vitrine have it in vitrine-cuda; a build makes it where the CUDA "
+            "compiler is installed.");
     // Never closed: devices and weights of the module may live until the program ends.
     void* handle = dlopen(found.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {

@@ -66,7 +66,8 @@ void TestTree::scripts_parse() {
 }
 
 void TestTree::commands_can_be_started() {
-    for (const char* file : {"packaging/run", "packaging/test", "packaging/fetch-model", ".ci/run"}) {
+    for (const char* file : {"packaging/run", "packaging/test", "packaging/fetch-model", "packaging/bundle",
+                             "packaging/check-install", ".ci/run"}) {
         QVERIFY2(QFileInfo(root() + '/' + file).isExecutable(), file);
     }
     // From anywhere, and --help changes nothing.

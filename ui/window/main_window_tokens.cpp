@@ -39,8 +39,6 @@ void MainWindow::connect_tokens() {
     connect(view, &ChatView::token_inspected, this, [this, kv](qint64 message, int token, qint32 offset) {
         kv->highlight_block(token < 0 ? -1 : cache_place(message, offset).physical);
     });
-    kv->set_block_text(
-        [this](qint64 session, int logical) { return recorder_.sequences().block_text(session, logical); });
     connect(kv, &KvPanel::block_clicked, this, [this, view](int block, qint64 session, int logical) {
         // A second click takes the marks away again.
         if (block < 0 || logical < 0 || session != current_) return view->set_marks({});

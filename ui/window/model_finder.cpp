@@ -22,11 +22,10 @@ QString default_model_path() {
 }
 
 QString embedded_model_path() {
-    const QString installed = QDir(QCoreApplication::applicationDirPath())
-                                  .filePath(QStringLiteral("../share/vitrine/models/draft16m-q8_0.gguf"));
-    for (const QString& path : {QDir::cleanPath(installed), QStringLiteral(VITRINE_EMBEDDED_MODEL)})
-        if (QFileInfo(path).isFile()) return path;
-    return {};
+    const QString path =
+        QDir::cleanPath(QDir(QCoreApplication::applicationDirPath())
+                            .filePath(QStringLiteral("../share/vitrine/models/draft16m-q8_0.gguf")));
+    return QFileInfo(path).isFile() ? path : QString();
 }
 
 bool is_embedded_model(const QString& path) {

@@ -10,7 +10,7 @@ namespace vitrine::ui {
 
 QString models_folder();        // $XDG_DATA_HOME/vitrine/models
 QString default_model_path();   // in it; may not exist
-QString embedded_model_path();  // installed, or in the source tree; empty: not there
+QString embedded_model_path();  // from where the program lies; empty: not there
 bool is_embedded_model(const QString& path);
 
 // What people call it: the file's name without the format, which stands beside it. Names inside files are
