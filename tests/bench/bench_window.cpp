@@ -157,7 +157,7 @@ double headless(const Settings& settings) {
         r.session = i + 1;
         r.messages = {{"user", prompt(i).toStdString()}};
         r.sampling.temperature = 0;
-        r.max_tokens = settings.tokens;
+        r.wish.max_tokens = settings.tokens;
         worker.submit(r);
     }
     if (!wait([&] { return ended == settings.chats; })) fail("the answers did not end");

@@ -172,6 +172,7 @@ class TestChatTokens : public QObject {
             QCOMPARE(inspected.last().at(1).toInt(), i);
             // Wherever it walks, its token is on screen and free.
             const QRect token = shown.token_rect(i);
+            if (token.isNull()) continue;  // a line end
             QVERIFY(shown.view.viewport()->rect().intersects(token));
             QVERIFY(!over_line(shown.view.inspector(), token));
         }
@@ -253,7 +254,7 @@ class TestChatTokens : public QObject {
         Shown shown(QStringLiteral("The Moon pulls the water."));
         QWidget* port = shown.view.viewport();
         const QPoint from = shown.view.range_rect(shown.answer, 0, 1).center();
-        const QPoint to = shown.view.range_rect(shown.answer, 14, 15).center();
+        const QPoint to = shown.view.range_rect(shown.answer, 12, 13).center();
         QTest::mousePress(port, Qt::LeftButton, {}, from);
         QMouseEvent move(QEvent::MouseMove, QPointF(to), port->mapToGlobal(QPointF(to)), Qt::NoButton,
                          Qt::LeftButton, Qt::NoModifier);
@@ -268,8 +269,7 @@ class TestChatTokens : public QObject {
         QVERIFY(shown.view.inspector_open());
         QTest::mouseDClick(port, Qt::LeftButton, {}, to);
         QVERIFY(!shown.view.inspector_open());
-        QVERIFY(shown.view.selected_text() == QLatin1String("pulls") ||
-                shown.view.selected_text() == QLatin1String("the"));
+        QCOMPARE(shown.view.selected_text(), QStringLiteral("pulls"));
     }
 
     void tokens_of_marks_and_folded_thinking() {

@@ -113,7 +113,7 @@ class TestPanelDocks : public QObject {
 
     // Nothing overlaps and nothing makes the window larger than the screen.
     void small_windows_scroll_their_panels() {
-        for (const QSize size : {QSize(720, 480), QSize(1024, 600), QSize(1440, 900)}) {
+        for (const QSize size : {QSize(900, 480), QSize(1024, 600), QSize(1440, 900)}) {
             QTemporaryDir folder;
             auto window = open(folder.path(), plan_, size);
             QCoreApplication::processEvents();

@@ -29,8 +29,8 @@ AnswerToken token(std::int32_t id, int index, const char* piece, int units) {
     t.piece = piece;
     t.control = t.piece.starts_with("<|");
     t.candidates = {{id, t.log_probability, t.probability, piece, t.control},
-                    {id + 1, -3.5F, 0.0F, "other", false},
-                    {id + 2, std::nanf(""), 0.125F, "\xE2\x82", false}};
+                    {id + 100, -3.5F, 0.0F, "other", false},
+                    {id + 200, std::nanf(""), 0.125F, "\xE2\x82", false}};
     return t;
 }
 
@@ -111,9 +111,9 @@ class TestTokenTrace : public QObject {
 
     void a_branch_ends_with_its_candidate() {
         const TokenTrace trace = trace_of(sentence());
-        const TokenTrace branch = trace.branched(3, 9);
+        const TokenTrace branch = trace.branched(3, 108);
         QCOMPARE(branch.size(), 4);
-        QCOMPARE(branch.token(3).id, 9);
+        QCOMPARE(branch.token(3).id, 108);
         QCOMPARE(branch.token(3).rank, 2);
         QCOMPARE(branch.token(3).log_probability, -3.5F);
         QCOMPARE(branch.token(3).end, trace.begin(3) + 5);  // "other"
@@ -267,7 +267,10 @@ class TestTokenTrace : public QObject {
     void the_engine_tells_of_every_token() {
         EngineWorker worker(make_engine_backend());
         QSignalSpy loaded(&worker, &EngineWorker::model_loaded);
-        worker.load({VITRINE_EMBEDDED_MODEL, 1, {}});
+        LoadSpec spec;
+        spec.path = VITRINE_EMBEDDED_MODEL;
+        spec.threads = 1;
+        worker.load(spec);
         QVERIFY(loaded.wait(60'000));
         QString text;
         std::vector<AnswerToken> tokens;
@@ -287,7 +290,7 @@ class TestTokenTrace : public QObject {
         request.sampling.temperature = 0.9F;
         request.sampling.top_p = 0.9F;
         request.sampling.seed = 4;
-        request.max_tokens = 40;
+        request.wish.max_tokens = 40;
         worker.submit(request);
         QVERIFY(finished.wait(60'000));
         QVERIFY(read != nullptr);

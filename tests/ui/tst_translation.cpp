@@ -28,7 +28,7 @@ std::vector<Text> texts_of(const QString& name) {
             if (xml.name() == u"name") context = xml.readElementText();
             if (xml.name() == u"source") text.source = xml.readElementText();
             if (xml.name() == u"translation") {
-                text.type = xml.attributes().value(u"type").toString();
+                text.type = xml.attributes().value(QLatin1String("type")).toString();
                 QString plain;
                 while (!(xml.readNext() == QXmlStreamReader::EndElement && xml.name() == u"translation") &&
                        !xml.atEnd()) {

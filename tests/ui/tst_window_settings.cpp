@@ -9,6 +9,7 @@
 #include <QListView>
 #include <QListWidget>
 #include <QLocalSocket>
+#include <QMenu>
 #include <QPlainTextEdit>
 #include <QPointer>
 #include <QPushButton>

@@ -154,6 +154,11 @@ class ChatView : public QAbstractScrollArea {
         int begin = 0;
         int end = 0;
     };
+    struct TokenSpot {
+        std::size_t paragraph = 0;
+        int begin = 0;  // in its text; equal to end: nothing of it is shown
+        int end = 0;
+    };
     struct Highlight {
         int begin = 0;
         int end = 0;
@@ -213,6 +218,7 @@ class ChatView : public QAbstractScrollArea {
     void search_row(int row, std::size_t from_paragraph);
     void search_all();
     void show_match();
+    TokenSpot spot_of(const Row& row, const TokenTrace& trace, int token) const;
     bool inspect_at(const TextPlace& place);
     void step_token(int by);
     void place_inspector();

@@ -31,18 +31,19 @@ QString ChatView::selected_text() const {
     bool first = true;
     for (int r = from.row; r <= to.row && r < static_cast<int>(rows_.size()); ++r) {
         const auto& paragraphs = rows_[static_cast<std::size_t>(r)]->text.paragraphs();
-        bool first_of_row = true;
+        bool first_of_row = true, gap = false;
         for (int i = r == from.row ? from.paragraph : 0; i < static_cast<int>(paragraphs.size()); ++i) {
             if (r == to.row && i > to.paragraph) break;
             const Paragraph& p = paragraphs[static_cast<std::size_t>(i)];
+            gap = gap || p.gap;
             if (p.hidden || (!p.has_text() && p.kind != LineKind::Rule)) continue;
             const int begin = r == from.row && i == from.paragraph ? from.offset : 0;
             const int end = r == to.row && i == to.paragraph ? to.offset : static_cast<int>(p.text.size());
             if (!first && !p.continues)
-                out += first_of_row || p.gap ? QStringLiteral("\n\n") : QStringLiteral("\n");
+                out += first_of_row || gap ? QStringLiteral("\n\n") : QStringLiteral("\n");
             if (begin == 0) out += lead_of(p);
             out += without_isolates(p, begin, end);
-            first = first_of_row = false;
+            first = first_of_row = gap = false;
         }
     }
     return out;
@@ -111,9 +112,12 @@ void ChatView::copy_message_text(qint64 id) {
     const int r = row_of(id);
     if (r < 0) return;
     QString out;
+    bool gap = false;  // of what is left out as well: the head of a code block
     for (const Paragraph& p : rows_[static_cast<std::size_t>(r)]->text.paragraphs()) {
+        gap = gap || p.gap;
         if (p.thought >= 0 || !p.has_text()) continue;  // the answer, without what was thought
-        if (!out.isEmpty() && !p.continues) out += p.gap ? QStringLiteral("\n\n") : QStringLiteral("\n");
+        if (!out.isEmpty() && !p.continues) out += gap ? QStringLiteral("\n\n") : QStringLiteral("\n");
+        gap = false;
         out += lead_of(p) + without_isolates(p, 0, p.text.size());
     }
     QApplication::clipboard()->setText(out);

@@ -123,6 +123,24 @@ void ChatView::paint_tokens(QPainter& painter, const Row& row, std::size_t i) co
     }
 }
 
+// Where a token is drawn. Nothing of it may be: a mark, a line end, a control token. Then it stands where it
+// would be.
+ChatView::TokenSpot ChatView::spot_of(const Row& row, const TokenTrace& trace, int token) const {
+    const qint32 begin = trace.begin(token);
+    const qint32 end = trace.token(token).end;
+    TokenSpot spot;
+    spot.paragraph = row.text.paragraph_at(begin);
+    for (std::size_t i = spot.paragraph;
+         i < row.text.paragraphs().size() && row.text.paragraphs()[i].source_begin < std::max(begin + 1, end);
+         ++i) {
+        const auto [from, to] = row.text.shown_range(i, begin, std::max(begin + 1, end));
+        if (to <= from) continue;
+        spot = {i, from, to};
+        break;
+    }
+    return spot;
+}
+
 bool ChatView::inspect_at(const TextPlace& place) {
     const Row& row = *rows_[static_cast<std::size_t>(place.row)];
     if (row.user() || !traces_) return false;
@@ -148,15 +166,13 @@ bool ChatView::inspect(qint64 message, int token) {
     inspected_token_ = token;
     Row& row = *rows_[static_cast<std::size_t>(r)];
     set_following(false);  // the text holds still under the inspector
-    // Nothing of it may be shown: a mark, a control token. Then it stands where it would be.
     const qint32 begin = trace->begin(token);
     if (!row.text.paragraphs().empty()) {
-        const std::size_t i = row.text.paragraph_at(begin);
-        const Paragraph& p = row.text.paragraphs()[i];
+        TokenSpot spot = spot_of(row, *trace, token);
+        const Paragraph& p = row.text.paragraphs()[spot.paragraph];
         if (p.hidden) toggle_thought(r, p.thought);
         set_following(false);
-        const auto [from, to] = row.text.shown_range(i, begin, std::max(begin + 1, trace->token(token).end));
-        bring_into_view(row, i, from, std::max(to, from));
+        bring_into_view(row, spot.paragraph, spot.begin, spot.end);
     }
     refresh_inspector();
     emit token_inspected(message, token, begin);
@@ -214,13 +230,11 @@ void ChatView::place_inspector() {
     const TokenTrace* trace = traces_ ? traces_->find(inspected_message_, false) : nullptr;
     if (r < 0 || trace == nullptr || inspected_token_ < 0) return;
     const Row& row = *rows_[static_cast<std::size_t>(r)];
-    const qint32 begin = trace->begin(inspected_token_);
-    const qint32 end = std::max(begin + 1, trace->token(inspected_token_).end);
     QRectF line;
     if (!row.text.paragraphs().empty()) {
-        const std::size_t i = row.text.paragraph_at(begin);
-        const auto [from, to] = row.text.shown_range(i, begin, end);
-        const auto rects = range_rects(row, i, from, to);
+        const TokenSpot spot = spot_of(row, *trace, inspected_token_);
+        const std::size_t i = spot.paragraph;
+        const auto rects = range_rects(row, i, spot.begin, spot.end);
         const Paragraph& p = row.text.paragraphs()[i];
         if (!rects.empty()) {
             line = rects.front();

@@ -333,5 +333,8 @@ void TokenInspector::paintEvent(QPaintEvent*) {
 }
 
 void TokenInspector::mousePressEvent(QMouseEvent* event) { event->accept(); }
+void TokenInspector::mouseReleaseEvent(QMouseEvent* event) { event->accept(); }
+void TokenInspector::mouseMoveEvent(QMouseEvent* event) { event->accept(); }
+void TokenInspector::mouseDoubleClickEvent(QMouseEvent* event) { event->accept(); }
 
 }  // namespace vitrine::ui

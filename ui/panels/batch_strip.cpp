@@ -200,11 +200,13 @@ void BatchStrip::paintEvent(QPaintEvent*) {
     QPainter painter(this);
     const QFontMetricsF metrics(theme.fonts.caption);
     const std::int64_t from = left();
+    // Names that would lie over each other are squares of the sequence's colour.
+    const double pitch = places_.size() > 1 ? places_[1].track.top() - places_[0].track.top() : tallest_row;
     for (const Place& place : places_) {
         const BatchRow& row = model_->rows()[place.row];
         const SequenceKey key = book_->key_of_request(row.request);
         const SequenceColor color = sequence_color(colors_->peek(key), theme);
-        if (place.track.height() >= 7) {
+        if (pitch >= caption_height() - 1) {
             painter.setPen(theme.text_second);
             painter.setFont(theme.fonts.caption);
             const QString name =

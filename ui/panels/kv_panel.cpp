@@ -184,7 +184,7 @@ void KvPanel::refresh_figures() {
     const KvSnapshot* s = model_.snapshot().get();
     const auto count = [s](std::int32_t n) { return s != nullptr ? format_count(n) : no_value(); };
     figures_->set_figures({
-        {count(f.used), tr("used blocks"), tr("Blocks that at least one sequence refers to."), {}},
+        {count(f.used), tr("used"), tr("Blocks that at least one sequence refers to."), {}},
         {count(s != nullptr ? s->free : 0),
          tr("free"),
          tr("Blocks that hold nothing anybody could use again."),

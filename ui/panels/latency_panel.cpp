@@ -170,15 +170,13 @@ void LatencyPanel::refresh_figures() {
             "gives."),
          {}},
         {format_figure(weights_gb_s_ > 0 ? weights_gb_s_ : unknown, QStringLiteral("GB/s")),
-         tr("weights read"),
-         tr("Bytes of weights that the decoding iterations of the last second read, by their duration."),
-         {}},
-        {format_percent(share),
-         tr("of read bandwidth"),
-         share > 0 ? tr("%1 of weights read by the engine, of %2 that this machine was measured to read.")
-                         .arg(format_figure(weights_gb_s_, QStringLiteral("GB/s")),
-                              format_figure(read_gb_s_, QStringLiteral("GB/s")))
-                   : tr("Weights read a second, as a share of what this machine can read. Not measured yet."),
+         share > 0 ? tr("%1 of bandwidth").arg(format_percent(share)) : tr("of bandwidth"),
+         share > 0
+             ? tr("%1 of weights read by the engine in decoding iterations, of %2 that this machine was "
+                  "measured to read.")
+                   .arg(format_figure(weights_gb_s_, QStringLiteral("GB/s")),
+                        format_figure(read_gb_s_, QStringLiteral("GB/s")))
+             : tr("Weights read a second, and their share of what this machine can read. Not measured yet."),
          {}},
     });
     const QString told = paused_ ? last_step() : QString();

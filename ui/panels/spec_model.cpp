@@ -6,6 +6,12 @@
 #include "ui/plot/figure_format.h"
 
 namespace vitrine::ui {
+namespace {
+
+constexpr std::size_t remembered = 32;   // plain iterations of each number of sequences
+constexpr std::size_t most_counts = 64;  // numbers of sequences
+
+}  // namespace
 
 SpecModel::SpecModel() : steps_(512), iterations_(256) {}
 
@@ -34,18 +40,34 @@ void SpecModel::append(const Record& record) {
         open_.tokens += step.tokens();
         open_rows_ += 1 + step.proposed;
         ++open_steps_;
-    } else if (record.kind == RecordKind::Iteration && record.iteration.index == open_index_) {
+    } else if (record.kind == RecordKind::Iteration) {
         const IterationRecord& r = record.iteration;
+        if (!std::isfinite(r.duration) || r.duration <= 0 || r.sequences <= 0) return;
+        if (r.index != open_index_) {
+            // Decoding and nothing else: what a step is compared with.
+            if (r.tokens != r.sequences) return;
+            if (plain_.size() >= most_counts && plain_.count(r.sequences) == 0) plain_.clear();
+            plain_.try_emplace(r.sequences, remembered).first->second.push(r.duration);
+            return;
+        }
         open_index_ = -1;
         const int plain = r.sequences - open_steps_;
         // A chunk of somebody's prompt in it is another cost.
-        if (plain < 0 || r.tokens != open_rows_ + plain || !std::isfinite(r.duration) || r.duration <= 0)
-            return;
+        if (plain < 0 || r.tokens != open_rows_ + plain) return;
         open_.sequences = r.sequences;
         open_.tokens += plain;
         open_.duration = r.duration;
+        if (open_.plain <= 0) open_.plain = baseline(r.sequences);
         iterations_.push(open_);
     }
+}
+
+double SpecModel::baseline(int sequences) const {
+    const auto known = plain_.find(sequences);
+    if (known == plain_.end()) return 0;
+    std::vector<float> values;
+    for (std::size_t i = 0; i < known->second.size(); ++i) values.push_back(known->second[i]);
+    return nearest_rank(values, 50);
 }
 
 double break_even_acceptance(double cost, double length) {

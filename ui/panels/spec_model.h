@@ -6,12 +6,14 @@
 //   tokens a step accepted + 1 (the model's own token in place of the refused one, or the bonus after all)
 //   cost          duration of an iteration / duration of an iteration of as many sequences without drafts,
 //   the
-//                 latter measured by the engine
+//                 latter measured: by the engine where its records say so, else the median of the last such
+//                 iterations that the records show
 //   speed-up      tokens a step / cost, over the same iterations
 //   break-even    the α at which (1 − α^(K+1)) / (1 − α) = cost: equation 1 of that paper set to the cost
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "core/telemetry/records.h"
@@ -72,9 +74,13 @@ class SpecModel {
         int tokens = 0;
         double draft = 0, verify = 0, plain = 0, duration = 0;
     };
+    // Median duration of the last plain iterations of so many sequences; 0: none was seen.
+    double baseline(int sequences) const;
+
     LastOf<SpecStep> steps_;
     LastOf<Iteration> iterations_;
-    Iteration open_;  // of the iteration whose record has not come yet
+    std::map<int, LastOf<float>> plain_;  // seconds, by number of sequences
+    Iteration open_;                      // of the iteration whose record has not come yet
     std::int64_t open_index_ = -1;
     int open_rows_ = 0;
     int open_steps_ = 0;

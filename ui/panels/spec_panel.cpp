@@ -119,7 +119,7 @@ void SpecPanel::refresh_figures() {
          tr("tokens a step"),
          tr("Accepted tokens and the model's own one, in one pass of the model. Plain decoding gives 1."),
          {}},
-        {known ? format_times(f.speed_up) : no_value(), tr("against plain, measured"),
+        {known ? format_times(f.speed_up) : no_value(), tr("against plain"),
          tr("Tokens a second of these steps, divided by those of the engine's iterations of as many "
             "sequences "
             "without drafts, measured on this machine."),

@@ -168,7 +168,7 @@ void MainWindow::build_actions() {
     add_action(menu, tr("Keyboard shortcuts"), QKeySequence(Qt::Key_F1), [this] { show_shortcuts(); });
     add_action(menu, tr("About Vitrine"), QKeySequence(tr("Shift+F1")), [this] { show_about(); });
     menu->addSeparator();
-    add_action(menu, tr("Quit"), QKeySequence::Quit, [this] { close(); });
+    add_action(menu, tr("Quit"), QKeySequence(Qt::CTRL | Qt::Key_Q), [this] { close(); });
     top_bar_->menu_button()->setMenu(menu);
     add_action(nullptr, tr("Menu"), QKeySequence(Qt::Key_F10),
                [this] { top_bar_->menu_button()->showMenu(); });

@@ -3,9 +3,12 @@
 #include <algorithm>
 
 #include <QDockWidget>
+#include <QEvent>
 #include <QMainWindow>
 #include <QPainter>
+#include <QPointer>
 #include <QScrollArea>
+#include <QTabBar>
 #include <QVBoxLayout>
 
 #include "ui/panels/batch_panel.h"
@@ -82,12 +85,15 @@ PanelDocks::PanelDocks(QMainWindow* window, SequenceColors* colors) : window_(wi
     add(memory_, QStringLiteral("memory"));
     connect(batch_, &BatchPanel::chat_clicked, this, &PanelDocks::chat_clicked);
     window_->setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
+    window_->installEventFilter(this);
     lay_out();
     first_layout_ = window_->saveState(layout_version);
 }
 
 PanelDocks::~PanelDocks() {
+    window_->removeEventFilter(this);
     for (QDockWidget* dock : docks_) {
+        dock->removeEventFilter(this);
         dock->disconnect(this);
         delete dock;
     }
@@ -104,7 +110,7 @@ void PanelDocks::lay_out() {
     window_->tabifyDockWidget(batch, docks_[2]);
     window_->tabifyDockWidget(batch, docks_[4]);
     batch->raise();
-    window_->resizeDocks({kv, latency, batch}, {310, 280, 230}, Qt::Vertical);
+    window_->resizeDocks({kv, latency, batch}, {285, 290, 245}, Qt::Vertical);
 }
 
 QDockWidget* PanelDocks::add(Panel* panel, const QString& name) {
@@ -112,19 +118,49 @@ QDockWidget* PanelDocks::add(Panel* panel, const QString& name) {
     dock->setObjectName(QStringLiteral("dock-") + name);
     dock->setTitleBarWidget(new DockHandle(dock));
     dock->setWidget(new DockPad(panel));
+    panel->hide();  // until look_at() sees it
     dock->setMinimumWidth(current_theme().metrics.docks_min);
     window_->addDockWidget(Qt::RightDockWidgetArea, dock);
-    // A dock behind another one's tab is not visible either. The signal comes before the panel itself knows.
-    connect(dock, &QDockWidget::visibilityChanged, this, [this, dock](bool visible) {
-        if (visible)
-            visible_.insert(dock);
-        else
-            visible_.remove(dock);
-        emit visibility_changed();
-    });
+    connect(dock, &QDockWidget::visibilityChanged, this, [this, dock] { look_at(dock); });
+    dock->installEventFilter(this);
     docks_.push_back(dock);
     panels_.push_back(panel);
     return dock;
+}
+
+bool PanelDocks::eventFilter(QObject* watched, QEvent* event) {
+    // The tabs of docks that share a place are made by the window when it needs them.
+    if (watched == window_ && event->type() == QEvent::ChildPolished)
+        if (auto* tabs = qobject_cast<QTabBar*>(static_cast<QChildEvent*>(event)->child()))
+            tabs->setAccessibleName(tr("Panels"));
+    if (event->type() == QEvent::Move || event->type() == QEvent::Show || event->type() == QEvent::Hide)
+        if (auto* dock = qobject_cast<QDockWidget*>(watched)) {
+            // Hide is told before isVisible() knows.
+            QMetaObject::invokeMethod(
+                this,
+                [this, dock = QPointer<QDockWidget>(dock)] {
+                    if (dock) look_at(dock);
+                },
+                Qt::QueuedConnection);
+        }
+    return QObject::eventFilter(watched, event);
+}
+
+// A dock behind another one's tab counts as visible to Qt: it lies outside of the window. Its panel is hidden
+// here, so that it works no more than a closed one.
+void PanelDocks::look_at(QDockWidget* dock) {
+    const bool seen =
+        dock->isVisible() &&
+        (dock->isFloating() || (dock->geometry().right() >= 0 && dock->geometry().bottom() >= 0));
+    const auto at = std::find(docks_.begin(), docks_.end(), dock);
+    if (at == docks_.end() || seen == visible_.contains(dock)) return;
+    if (seen) {
+        visible_.insert(dock);
+    } else {
+        visible_.remove(dock);
+    }
+    panels_[static_cast<std::size_t>(at - docks_.begin())]->setVisible(seen);
+    emit visibility_changed();
 }
 
 void PanelDocks::reset() { window_->restoreState(first_layout_, layout_version); }

@@ -44,7 +44,7 @@ class PanelDocks : public QObject {
     // Their width in a window of this width, beside the list and the chat.
     void fit(int window_width, int list_width);
     // What QMainWindow::saveState() gave with this version; an older layout is not restored.
-    static constexpr int layout_version = 2;
+    static constexpr int layout_version = 3;
 
     void set_model(const ModelInfo& info);  // an empty one: none is loaded
     void set_snapshot(const std::shared_ptr<const KvSnapshot>& snapshot);
@@ -60,7 +60,11 @@ class PanelDocks : public QObject {
     void visibility_changed();
     void chat_clicked(qint64 session);
 
+  protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
   private:
+    void look_at(QDockWidget* dock);  // whether somebody can see it
     QDockWidget* add(Panel* panel, const QString& name);
     void lay_out();
 

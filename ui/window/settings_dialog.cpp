@@ -135,7 +135,7 @@ SettingsDialog::SettingsDialog(AppSettings* settings, const QString& folder, con
     budget_->setSuffix(QStringLiteral(" MiB"));
     row(engine, tr("Memory budget"), tr("For weights, KV cache and workspace together"), budget_);
 
-    auto* about_data = section(tr("Data"));
+    auto* stored = section(tr("Data"));
     auto* lies = new QLabel(
         tr("Chats, settings and the log lie in %1. To remove all of it, close Vitrine and delete that "
            "folder. Vitrine's own models lie in %2.")
@@ -143,12 +143,12 @@ SettingsDialog::SettingsDialog(AppSettings* settings, const QString& folder, con
         content_);
     lies->setWordWrap(true);
     lies->setTextInteractionFlags(Qt::TextSelectableByMouse);
-    about_data->addWidget(lies);
+    stored->addWidget(lies);
     auto* show = new QPushButton(tr("Open the data folder"), content_);
     auto* show_row = new QHBoxLayout;
     show_row->addWidget(show);
     show_row->addStretch(1);
-    about_data->addLayout(show_row);
+    stored->addLayout(show_row);
     column_->addStretch(1);
 
     auto* foot = new QHBoxLayout;

@@ -1,6 +1,7 @@
 #include "ui/window/single_instance.h"
 
 #include <QCryptographicHash>
+#include <QDir>
 #include <QFileInfo>
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -17,6 +18,7 @@ constexpr int patience_ms = 2000;
 }  // namespace
 
 SingleInstance::SingleInstance(const QString& folder, QObject* parent) : QObject(parent) {
+    QDir().mkpath(folder);  // the name is the same before and after the first start
     const QString path = QFileInfo(folder).canonicalFilePath();
     const QByteArray hash = QCryptographicHash::hash(
         (path.isEmpty() ? folder : path).toUtf8() + qgetenv("USER"), QCryptographicHash::Sha256);

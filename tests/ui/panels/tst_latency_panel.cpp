@@ -79,11 +79,11 @@ class TestLatencyPanel : public QObject {
         QCOMPARE(shown.figure(1), QStringLiteral("5.80\u00A0ms"));
         QCOMPARE(shown.figure(3), QStringLiteral("172"));
         QCOMPARE(shown.figure(4), QStringLiteral("172"));  // of all: nobody else writes
-        QCOMPARE(shown.figure(6), QStringLiteral("–"));
+        QCOMPARE(shown.figure(5), QStringLiteral("–"));
         shown.panel.set_bandwidth(16.2, 25.3);
         shown.settle();
         QCOMPARE(shown.figure(5), QStringLiteral("16.2\u00A0GB/s"));
-        QCOMPARE(shown.figure(6), QStringLiteral("64.0\u00A0%"));
+        QCOMPARE(shown.panel.figure_row()->figures()[5].name, QStringLiteral("64.0\u00A0% of bandwidth"));
         shown.panel.set_selected(2);  // has written nothing
         shown.settle();
         QCOMPARE(shown.figure(3), QStringLiteral("–"));

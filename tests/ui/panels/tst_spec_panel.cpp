@@ -124,6 +124,22 @@ class TestSpecPanel : public QObject {
         QCOMPARE(model.steps().size(), std::size_t(41));
     }
 
+    // Where the engine has no baseline of its own, iterations without drafts are it, as seen.
+    void the_baseline_is_measured() {
+        SpecModel model;
+        for (int i = 1; i <= 40; ++i)  // two thirds took 8 ms; those of two sequences do not count
+            model.append(iteration(i, 0.01 * i, i % 3 == 0 ? 0.02F : 0.008F, 1, 1));
+        for (int i = 41; i <= 60; ++i) model.append(iteration(i, 0.01 * i, 0.5F, 2, 2));
+        model.append(iteration(61, 1, 0.9F, 1, 64));  // a prompt
+        for (int i = 100; i < 120; ++i) {
+            model.append(verified(5, i, 4, 1, DraftEnd::Corrected, 0));
+            model.append(iteration(i, 0.02 * i, 0.016F, 1, 5));
+        }
+        QVERIFY2(std::abs(model.figures().cost - 2) < 1e-6,
+                 qPrintable(QString::number(model.figures().cost)));
+        QVERIFY(std::abs(model.figures().speed_up - 1) < 1e-6);
+    }
+
     void impossible_records_are_left_out() {
         SpecModel model;
         model.append(verified(5, 1, 2, 4, DraftEnd::Bonus));

@@ -68,7 +68,8 @@ class TestPrompt : public QObject {
 
     void a_template_of_the_callers_own_is_rendered() {
         const auto own = ChatTemplate::parse(
-            "{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}{{ 'T' if enable_thinking else 'F' }}");
+            "{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}{{ 'T' if enable_thinking else "
+            "'F' }}");
         QVERIFY(own.ok());
         PromptOptions options;
         options.own_template = own->get();
