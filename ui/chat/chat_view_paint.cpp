@@ -10,6 +10,7 @@
 #include "ui/chat/chat_rows.h"
 #include "ui/chat/chat_view.h"
 #include "ui/chat/code_palette.h"
+#include "ui/models/figures.h"
 #include "ui/settings/tabular.h"
 #include "ui/settings/theme.h"
 
@@ -188,10 +189,12 @@ void ChatView::paint_thought_head(QPainter& painter, const Row& row, const Parag
     painter.setBrush(theme.text_second);
     painter.drawPolygon(triangle);
     const bool going = thought.open && row.state == MessageState::Streaming;
-    const QString text = (going          ? tr("Thinking")
-                          : thought.open ? tr("Thinking, not finished")
-                                         : tr("Thought")) +
-                         QStringLiteral(" · ") + tr("%n word(s)", nullptr, std::max(0, thought.words));
+    const QString text =
+        (going          ? tr("Thinking")
+         : thought.open ? tr("Thinking, not finished")
+                        : tr("Thought")) +
+        QStringLiteral(" · ") +
+        (thought.words == 1 ? tr("1 word") : tr("%1 words").arg(count_text(std::max(0, thought.words))));
     painter.setFont(font);
     painter.setPen(going ? ink(theme.accent, theme.surface) : theme.text_second);
     painter.drawText(QRectF(left + 16, line_y, row.text.width() - 16, height),
@@ -227,9 +230,13 @@ void ChatView::paint_cursor(QPainter& painter, const Row& row) const {
 }
 
 // What is drawn over a paragraph's text, in its own places: matches of the search, then the selection.
-std::vector<ChatView::Highlight> ChatView::highlights(const Row&, int index, std::size_t paragraph) const {
+std::vector<ChatView::Highlight> ChatView::highlights(const Row& row, int index,
+                                                      std::size_t paragraph) const {
     const Theme& theme = current_theme();
     std::vector<Highlight> out;
+    // While colours speak of tokens, those of code, links and quotes rest: they would be too faint on some.
+    if (coloring_ != Coloring::None && !row.user())
+        out.push_back({0, static_cast<int>(row.text.paragraphs()[paragraph].text.size()), {}, theme.text});
     const auto first =
         std::lower_bound(matches_.begin(), matches_.end(), std::pair(index, static_cast<int>(paragraph)),
                          [](const Match& m, const std::pair<int, int>& place) {
@@ -317,7 +324,7 @@ void ChatView::paint_paragraphs(QPainter& painter, const Row& row, int index, co
                 QTextLayout::FormatRange range;
                 range.start = std::max(h.begin, box.begin) - box.begin;
                 range.length = std::min(h.end, box.end) - box.begin - range.start;
-                range.format.setBackground(h.background);
+                if (h.background.isValid()) range.format.setBackground(h.background);
                 if (h.foreground.isValid()) range.format.setForeground(h.foreground);
                 if (range.length > 0) ranges.append(range);
             }

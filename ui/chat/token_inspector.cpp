@@ -26,6 +26,7 @@ QString quoted(const QByteArray& bytes) {
 // 0.61, 0.043, 0.0021; what is smaller, as a power.
 QString probability_text(double p) {
     if (p < 0) return QStringLiteral("–");
+    if (p == 0) return QStringLiteral("0");
     const QLocale c = QLocale::c();
     if (p > 0 && p < 1e-4) return c.toString(p, 'e', 1);
     return c.toString(p, 'f', p >= 0.1 ? 2 : p >= 0.01 ? 3 : 4);
@@ -101,7 +102,7 @@ void CandidateList::paintEvent(QPaintEvent*) {
     QPainter painter(this);
     painter.setRenderHint(QPainter::Antialiasing);
     const QFontMetricsF metrics(theme.fonts.text);
-    const double number = metrics.horizontalAdvance(QStringLiteral("0.0000 "));
+    const double number = metrics.horizontalAdvance(QStringLiteral("0.0000")) + 12;
     const double name = std::min(width() * 0.36, metrics.averageCharWidth() * 18);
     for (int row = first_row(); row < static_cast<int>(entries_.size()); ++row) {
         const QRectF r = row_rect(row);
@@ -299,6 +300,7 @@ void TokenInspector::show_branch() {
     } else {
         branch_->setToolTip(tr("Choose another candidate first (↑ ↓)"));
     }
+    layout()->activate();  // the button is as wide as its new text at once
 }
 
 void TokenInspector::select_step(int by) {
