@@ -219,7 +219,7 @@ class TestCudaMemory : public QObject {
             if (outcome.error) {
                 ++failures;
                 const QString text = QString::fromStdString(outcome.error->message);
-                static const QRegularExpression sizes(QStringLiteral("\\d+ MiB.* \\d+ MiB"));
+                static const QRegularExpression sizes(QStringLiteral("\\d+ MiB.*\\d+ MiB"));
                 QVERIFY2(outcome.error->kind == ErrorKind::OutOfMemory, qPrintable(where + ": " + text));
                 QVERIFY2(sizes.match(text).hasMatch() && text.contains("needed") && text.contains("free"),
                          qPrintable(where + ": " + text));
