@@ -102,7 +102,9 @@ void Engine::Impl::plan_drafts(StepPlan& plan) {
         std::int32_t& most = draft_of_item[i];
         if (most == 0) continue;
         Live& l = live_of(*plan.items[i].sequence);
-        most = std::clamp((scheduler.draft_room(plan, plan.items[i]) - promised) / wanting--, 0, most);
+        const std::int32_t room = scheduler.draft_room(plan, plan.items[i]) - promised;
+        most = std::clamp(room / std::max(wanting, 1), 0, most);
+        --wanting;
         if (most > 0 && l.request.speculation.drafting == Drafting::Lookup) {
             look_up(l, most, kShortestMatch);
             most = static_cast<std::int32_t>(l.draft.size());

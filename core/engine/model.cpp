@@ -151,7 +151,7 @@ Status Model::read_weights(const ModelSource& source, const LoadOptions& options
     VITRINE_TRY(auto device, open_device(options));
     VITRINE_CHECK(split_where_needed(source, options, device));
     device_ = std::move(device);
-    const Status uploaded = upload(source, options);
+    Status uploaded = upload(source, options);
     if (uploaded.ok() || options.device != "auto" || options.open || !is_gpu(*device_)) return uploaded;
     // What looked as if it had room, or worked, did not.
     const ErrorKind kind = uploaded.error().kind;
